@@ -9,7 +9,7 @@ import pytest
 
 import voxframe
 from tests.embedded import embedded
-from tests.server.test_pipeline import cut, truth
+from tests.engine.test_transcription import cut, truth
 
 ROOT = Path(__file__).parents[1]
 #: Length of the recordings: enough for a fourth turn, which an example corrects.

@@ -1,6 +1,6 @@
 """How good the analyses of the embedded service are: `python -m tests.benchmarks analyses [--payloads DIR] [--speech]`.
 
-Against the labelled sets in tests/server/analyses/labelled. Those of `meaning` were written for the methods that go by
+Against the labelled sets in tests/engine/analyses/labelled. Those of `meaning` were written for the methods that go by
 meaning, before these methods. Of the others, `dev` was used for development, `held` only for
 scoring; both were written before the code, but by the same hand, which flatters methods that go by lists of words.
 `fresh` was written afterwards by somebody who had seen neither the methods nor their lists, and is what to expect of
@@ -23,13 +23,13 @@ from typing import Any
 from tests.benchmarks import labelled
 from voxframe import encoder
 from voxframe.encoder import SentenceEncoder
-from voxframe.server.analyses import content_safety, entities, extract, key_phrases, sentence_sentiment, topics
-from voxframe.server.analyses.chapters import boundaries
-from voxframe.server.analyses.english_lexicon import stem, words_of
-from voxframe.server.analyses.entities import name_model
-from voxframe.server.analyses.entities.name_model import NameModel
-from voxframe.server.analyses.pii_redaction import Redaction
-from voxframe.server.text.sentences import sentences_of
+from voxframe_engine.analyses import content_safety, entities, extract, key_phrases, sentence_sentiment, topics
+from voxframe_engine.analyses.chapters import boundaries
+from voxframe_engine.analyses.english_lexicon import stem, words_of
+from voxframe_engine.analyses.entities import name_model
+from voxframe_engine.analyses.entities.name_model import NameModel
+from voxframe_engine.analyses.pii_redaction import Redaction
+from voxframe_engine.text.sentences import sentences_of
 
 Coder = SentenceEncoder | None
 _SIGNS = {"+": "POSITIVE", "-": "NEGATIVE", "0": "NEUTRAL"}
@@ -233,7 +233,7 @@ def compare(payloads: Path, coder: Coder = None) -> Iterator[str]:
 
 def hear(name: str) -> tuple[float, float, list[str]]:
     """Share of a recording's personal time that is covered, of other speech that is covered too, and what is left."""
-    from voxframe.server.jobs.pipeline import run_job
+    from voxframe_engine.transcription import run_job
 
     truth = [
         word

@@ -1,6 +1,6 @@
 """Scores of the answerer with other thresholds, on the texts that were written to choose them.
 
-`_LEAST_LOG_ODDS` and `_MOST_BEHIND` of `voxframe.server.llm.extractive` were chosen with answers_tuning.txt, of
+`_LEAST_LOG_ODDS` and `_MOST_BEHIND` of `voxframe_engine.answers.extractive` were chosen with answers_tuning.txt, of
 the values that find at least 17 of 20 answers there. The sets that are scored were looked at before: with -1, 69 of 80
 answers of answers_unseen.txt are right and 33 of 40 others refused; with -1.5, 70 and 32.
 """
@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tests.benchmarks import meaning
-from voxframe.server.llm import extractive
-from voxframe.server.llm.context import Source
+from voxframe_engine.answers import extractive
+from voxframe_engine.answers.context import Source
 
 
 class Asked(NamedTuple):

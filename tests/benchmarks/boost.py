@@ -18,11 +18,11 @@ import jiwer
 import numpy as np
 
 from tests.benchmarks import labelled
-from voxframe.server.jobs.pipeline import new_pool, run_job
-from voxframe.server.speech import Samples
-from voxframe.server.speech.engines import EngineOptions
-from voxframe.server.speech.engines.sphinx import Sphinx
-from voxframe.server.speech.engines.whisper import Whisper
+from voxframe_engine.speech import Samples
+from voxframe_engine.speech.engines import EngineOptions
+from voxframe_engine.speech.engines.sphinx import Sphinx
+from voxframe_engine.speech.engines.whisper import Whisper
+from voxframe_engine.transcription import new_pool, run_job
 
 VOICES = ("slt", "rms", "awb")
 #: Strengths of a boost by engine. None: without a boost.

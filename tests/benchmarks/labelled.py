@@ -1,4 +1,4 @@
-"""The labelled sets of tests/server/analyses/labelled, read; and what scores have in common."""
+"""The labelled sets of tests/engine/analyses/labelled, read; and what scores have in common."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from voxframe.server.text.sentences import Sentence, sentences_of
+from voxframe_engine.text.sentences import Sentence, sentences_of
 
-LABELLED = Path(__file__).parents[1] / "server" / "analyses" / "labelled"
+LABELLED = Path(__file__).parents[1] / "engine" / "analyses" / "labelled"
 DATA = Path(__file__).parents[2] / "data"
 HALVES = ("dev", "held")
 #: A third part, of another hand, written after the methods were done.

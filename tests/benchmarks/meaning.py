@@ -1,6 +1,6 @@
 """How well the analyses that go by meaning do on the texts labelled for them, beside the lists of words.
 
-The texts are those of tests/server/analyses/labelled/*_meaning.txt, written before the methods. Figures are of the held
+The texts are those of tests/engine/analyses/labelled/*_meaning.txt, written before the methods. Figures are of the held
 halves. `python -m tests.benchmarks analyses` prints them with all others.
 """
 
@@ -11,13 +11,13 @@ from collections.abc import Iterator
 
 from tests.benchmarks import labelled
 from tests.benchmarks.analyses import Coder, score_entities, score_redaction, score_sentiment, unsafe
-from voxframe.server.analyses import chapters, topics
-from voxframe.server.analyses.entities import name_model
-from voxframe.server.http.request_bodies import RequestRefused
-from voxframe.server.llm.context import Line, Source, from_text
-from voxframe.server.llm.extractive import NOTHING_FITS, ExtractiveAnswerer
-from voxframe.server.llm.llm_request import LLMQuestion, LLMRequest
-from voxframe.server.text.sentences import Sentence, sentences_of
+from voxframe_engine.analyses import chapters, topics
+from voxframe_engine.analyses.entities import name_model
+from voxframe_engine.answers.context import Line, Source, from_text
+from voxframe_engine.answers.extractive import NOTHING_FITS, ExtractiveAnswerer
+from voxframe_engine.answers.llm_request import LLMQuestion, LLMRequest
+from voxframe_engine.errors import RequestRefused
+from voxframe_engine.text.sentences import Sentence, sentences_of
 
 
 def score_levels(half: str, coder: Coder) -> tuple[float, float]:

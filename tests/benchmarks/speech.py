@@ -27,7 +27,7 @@ import jiwer
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from voxframe.server.jobs.pipeline import new_pool, run_job
+from voxframe_engine.transcription import new_pool, run_job
 
 DATA = Path(__file__).parents[2] / "data"
 PLAIN = {"punctuate": False, "format_text": False}

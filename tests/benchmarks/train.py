@@ -12,10 +12,10 @@ import numpy as np
 
 from tests.benchmarks import labelled
 from voxframe import encoder
-from voxframe.server.analyses.lexicon_scoring import BIAS
-from voxframe.server.analyses.sentence_sentiment import features
+from voxframe_engine.analyses.lexicon_scoring import BIAS
+from voxframe_engine.analyses.sentence_sentiment import features
 
-WEIGHTS = Path(str(files("voxframe.server.analyses"))) / "weights.npz"
+WEIGHTS = Path(str(files("voxframe_engine.analyses"))) / "weights.npz"
 _STEP, _MOMENTUM = 8.0, 0.9
 #: Topics whose sentences are no examples of ordinary talk for content safety.
 _SENSITIVE = {"NewsAndPolitics", "MedicalHealth", "HealthyLiving", "BusinessAndFinance", "FamilyAndRelationships"}
@@ -44,7 +44,7 @@ def fit(
 def taxonomy() -> dict[str, str]:
     """Labels of the taxonomy, and a description of each for the encoder."""
     described = {}
-    for line in files("voxframe.server.analyses").joinpath("topics.txt").read_text("utf-8").splitlines():
+    for line in files("voxframe_engine.analyses").joinpath("topics.txt").read_text("utf-8").splitlines():
         label, colon, listed = line.partition(": ")
         if colon and not line.startswith("#"):
             parts = [re.sub(r"(?<=[a-z])(?=[A-Z])", " ", part).replace("&", " and ") for part in label.split(">")]

@@ -1,7 +1,7 @@
 """Fit the model that finds answers: `python -m tests.benchmarks train_answers` writes its weights.
 
 It needs `pip install torch transformers` and an hour on two cores; how far it comes depends on their speed. The texts
-and questions are those of tests/server/analyses/labelled/answers_training, which were written for it,
+and questions are those of tests/engine/analyses/labelled/answers_training, which were written for it,
 answers_training.txt and answers_dev.txt.
 
 The weights of the package come from three runs, the second and third each from the weights before (`--start`): 45
@@ -31,8 +31,8 @@ from torch.nn import functional
 
 from tests.benchmarks import labelled, meaning
 from voxframe import models
-from voxframe.server.llm.answer_model import BEFORE, BEGIN, BLOCK, END, WEIGHTS
-from voxframe.server.llm.context import is_question
+from voxframe_engine.answers.answer_model import BEFORE, BEGIN, BLOCK, END, WEIGHTS
+from voxframe_engine.answers.context import is_question
 
 _RANK = 16  # of the changes of a matrix
 _SIZE = 128  # of the vector of a token
@@ -87,7 +87,7 @@ class _Changed(nn.Module):
 
 
 class Model(nn.Module):
-    """The model of `voxframe.server.llm.answer_model`, to be fitted."""
+    """The model of `voxframe_engine.answers.answer_model`, to be fitted."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()

@@ -8,7 +8,7 @@ import srt
 import voxframe
 from tests.hostile import HOSTILE as MARKUP
 from voxframe import export
-from voxframe.server.text import sentences
+from voxframe_engine.text import sentences
 
 HOSTILE = [
     "Hello,", "<b>bold</b>", "-->", "00:00:01.000", "--> 00:00:09.000", "&amp;", "&lt;i&gt;", "a<b", "c>d", "R&D", "&",

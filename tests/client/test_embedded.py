@@ -118,7 +118,7 @@ def test_another_server_on_the_port_of_a_dead_one_is_not_taken_for_it(running, f
     client = connect(data_dir=found.data_dir)
     os.kill(running.pid, signal.SIGKILL)
     assert gone(running.pid)
-    command = [sys.executable, "-m", "voxframe.server", "--port", str(urlsplit(running.base_url).port)]
+    command = [sys.executable, "-m", "voxframe_server", "--port", str(urlsplit(running.base_url).port)]
     other = subprocess.Popen([*command, "--data-dir", str(tmp_path / "other"), "--parent-pipe"], **PIPES)
     try:
         assert json.loads(other.stdout.readline())["base_url"] == running.base_url

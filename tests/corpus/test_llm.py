@@ -15,8 +15,8 @@ import voxframe
 from voxframe import options
 from voxframe.corpus.llm import MAX_CHARS, split_by_limits
 from voxframe.errors import BadRequestError, CorpusError, NotFoundError, OptionError
-from voxframe.server.data_dir import DataDir
-from voxframe.server.jobs.job_store import JobStore
+from voxframe_server.data_dir import DataDir
+from voxframe_server.jobs.job_store import JobStore
 
 MANY = 4
 

@@ -12,7 +12,7 @@ import pytest
 import voxframe
 from voxframe.errors import CorpusWarning, OptionError
 from voxframe.schema import CORPUS_TABLES
-from voxframe.server.http import serialization
+from voxframe_server.http import serialization
 
 PAYLOADS = Path(__file__).parents[2] / "data" / "payloads"
 

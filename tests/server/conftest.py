@@ -17,8 +17,8 @@ import pytest
 import requests
 
 from voxframe import models
-from voxframe.server.data_dir import DataDir
-from voxframe.server.jobs.job_store import JobStore
+from voxframe_server.data_dir import DataDir
+from voxframe_server.jobs.job_store import JobStore
 
 KEY = "a-key-for-tests"
 
@@ -37,7 +37,7 @@ class Service:
         }
         environment = inherited | ({"VOXFRAME_API_KEY": key} if key else {}) | (environment or {})
         self.log = data_dir.parent / f"{data_dir.name}-{time.monotonic_ns()}.log"
-        command = [sys.executable, "-P", "-m", "voxframe.server", "--parent-pipe", "--port", "0"]
+        command = [sys.executable, "-P", "-m", "voxframe_server", "--parent-pipe", "--port", "0"]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [*command, "--data-dir", str(data_dir), *arguments],

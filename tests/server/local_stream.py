@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import orjson
 
-from voxframe.server import realtime
-from voxframe.server.realtime.stream_worker import StreamRecognizer
+from voxframe_server import realtime
+from voxframe_server.realtime.stream_worker import StreamRecognizer
 
 RATE = 16_000
 

@@ -9,9 +9,9 @@ import numpy as np
 import psutil
 import pytest
 
-from voxframe.server.jobs import JobFailed
-from voxframe.server.speech import audio
-from voxframe.server.speech.audio import Audio
+from voxframe_engine.errors import JobFailed
+from voxframe_engine.speech import audio
+from voxframe_engine.speech.audio import Audio
 
 HOUR = 3600
 
@@ -87,7 +87,7 @@ def test_samples_of_all_channels_count(tmp_path, monkeypatch):
 def test_a_process_beyond_its_memory_limit_fails():
     """A process beyond its memory limit gets MemoryError; below the limit it does not."""
     code = (
-        "from voxframe.server.jobs.child_process import limit_this_process; limit_this_process(memory_gb=1)\n"
+        "from voxframe_engine.child_process import limit_this_process; limit_this_process(memory_gb=1)\n"
         "held = bytearray(300 << 20)\n"
         "try: more = bytearray(1 << 30)\n"
         "except MemoryError: print('refused')"

@@ -8,9 +8,9 @@ import threading
 
 import pytest
 
-from voxframe.server.data_dir import is_disk_full
-from voxframe.server.jobs import database as databases
-from voxframe.server.jobs.database import Database, DatabaseBusyError, UnusableDatabaseError
+from voxframe_server.data_dir import is_disk_full
+from voxframe_server.jobs import database as databases
+from voxframe_server.jobs.database import Database, DatabaseBusyError, UnusableDatabaseError
 
 SCHEMA = "CREATE TABLE IF NOT EXISTS notes (id TEXT PRIMARY KEY, text TEXT)"
 
@@ -101,7 +101,7 @@ def test_the_next_start_completes_an_interrupted_wipe(tmp_path):
     """A row deleted while another process read leaves the disk once a new process is the only user of the file."""
     path = tmp_path / "notes.sqlite"
     script = (
-        "import os, sys; from pathlib import Path; from voxframe.server.jobs.database import Database\n"
+        "import os, sys; from pathlib import Path; from voxframe_server.jobs.database import Database\n"
         f"database = Database(Path(sys.argv[1]), {SCHEMA!r}, 1)\n"
         "with database.transaction() as run: run(\"INSERT INTO notes VALUES ('a', '<to be wiped>')\")\n"
         "database.connection.execute('PRAGMA secure_delete = OFF')\n"  # overwrites most deleted rows, but not all

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from voxframe.options import LANGUAGE_CODES
-from voxframe.server.jobs import JobFailed
-from voxframe.server.speech import RATE, engines
+from voxframe_engine.errors import JobFailed
+from voxframe_engine.speech import RATE, engines
 
 
 def test_sphinx_is_built_in_and_knows_english():
@@ -42,7 +42,7 @@ def test_an_unknown_engine_is_an_error_that_lists_those_there_are():
 def parrot(tmp_path):
     """Another package's distribution: one file and one entry point; it hears "hola" in everything."""
     (tmp_path / "parrot_engine.py").write_text(
-        "from voxframe.server.speech.engines import DEFAULT_OPTIONS, RecognizedWord\n"
+        "from voxframe_engine.speech.engines import DEFAULT_OPTIONS, RecognizedWord\n"
         "class Parrot:\n"
         "    name, model, languages = 'parrot', 'parrot_1', frozenset({'es'})\n"
         "    def __init__(self, wanted=DEFAULT_OPTIONS):\n"
@@ -81,7 +81,7 @@ def test_a_service_works_with_another_packages_engine(parrot, start):
 
 def test_an_entry_of_the_dictionary_becomes_the_word_that_was_spoken():
     """Numbered variants, initials, letters and abbreviations become the words as spoken."""
-    from voxframe.server.speech.engines.sphinx import _spoken
+    from voxframe_engine.speech.engines.sphinx import _spoken
 
     entries = ["read(2)", "u.s.", "b.", "mr", "dr(2)", "dr", "us(2)", "us", "i'm", "u.s.a.(2)"]
     assert [_spoken(entry) for entry in entries] == [

@@ -8,9 +8,9 @@ import pytest
 import requests
 
 from voxframe._text import search_form
-from voxframe.server.analyses import OPTIONS
-from voxframe.server.analyses.english_lexicon import stem
-from voxframe.server.speech.audio import TONE_HZ, Audio
+from voxframe_engine.analyses import OPTIONS
+from voxframe_engine.analyses.english_lexicon import stem
+from voxframe_engine.speech.audio import TONE_HZ, Audio
 
 pytestmark = [pytest.mark.speech, pytest.mark.long]
 RECORDING = Path(__file__).parents[2] / "data" / "interview.flac"

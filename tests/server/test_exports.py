@@ -6,8 +6,8 @@ import orjson
 import pytest
 import srt as srt_reader
 
-from voxframe.server.data_dir import DataDir
-from voxframe.server.jobs.job_store import JobStore
+from voxframe_server.data_dir import DataDir
+from voxframe_server.jobs.job_store import JobStore
 
 
 @pytest.fixture(scope="module")

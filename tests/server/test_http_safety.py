@@ -21,12 +21,12 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from tests.server.test_llm import put
 
-from voxframe.server.data_dir import DataDir
-from voxframe.server.http import request_bodies
-from voxframe.server.http.app import _http_error
-from voxframe.server.http.middleware import ErrorMiddleware
-from voxframe.server.http.uvicorn_protocols import HTTPProtocol
-from voxframe.server.jobs.redacted_audio_store import RedactedAudioStore
+from voxframe_server.data_dir import DataDir
+from voxframe_server.http import request_bodies
+from voxframe_server.http.app import _http_error
+from voxframe_server.http.middleware import ErrorMiddleware
+from voxframe_server.http.uvicorn_protocols import HTTPProtocol
+from voxframe_server.jobs.redacted_audio_store import RedactedAudioStore
 
 LIMIT = 3_000_000
 

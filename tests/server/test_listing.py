@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from voxframe.options import STATUSES
-from voxframe.server.data_dir import DataDir
-from voxframe.server.jobs.job_store import JobStore
+from voxframe_server.data_dir import DataDir
+from voxframe_server.jobs.job_store import JobStore
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ import time
 import orjson
 import pytest
 
-from voxframe.server.data_dir import DataDir
-from voxframe.server.jobs.job_store import JobStore
-from voxframe.server.llm.context import cut
+from voxframe_engine.answers.context import cut
+from voxframe_server.data_dir import DataDir
+from voxframe_server.jobs.job_store import JobStore
 
 SERVICE_ARGUMENTS = ("--llm-requests", "0")
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
@@ -409,7 +409,7 @@ def test_rate_limit_is_told_and_kept(start, payload_folder):
 
 def test_window_begins_anew(monkeypatch):
     """The window starts again a minute after its first request."""
-    from voxframe.server.http import middleware
+    from voxframe_server.http import middleware
 
     clock = [1000.0]
     monkeypatch.setattr(middleware.time, "monotonic", lambda: clock[0])

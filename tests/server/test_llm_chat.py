@@ -349,7 +349,7 @@ def test_wrong_settings_are_told_at_the_start(tmp_path, arguments, environment, 
     """Invalid settings end the start-up with exit status 2 and a message without secrets."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("VOXFRAME_")}
     ended = subprocess.run(
-        [sys.executable, "-P", "-m", "voxframe.server", "--port", "0", "--data-dir", tmp_path / "data", *arguments],
+        [sys.executable, "-P", "-m", "voxframe_server", "--port", "0", "--data-dir", tmp_path / "data", *arguments],
         env=inherited | environment,
         capture_output=True,
         text=True,
@@ -378,7 +378,7 @@ def test_service_ends_though_a_model_does_not_answer(tmp_path, fake):
                 sys.executable,
                 "-P",
                 "-m",
-                "voxframe.server",
+                "voxframe_server",
                 "--port",
                 "0",
                 "--data-dir",

@@ -8,10 +8,10 @@ import time
 
 import pytest
 
-from voxframe.server.jobs import JobFailed
-from voxframe.server.jobs import media_fetch as fetching
-from voxframe.server.jobs.media_fetch import fetch
-from voxframe.server.jobs.ssrf_guard import origin
+from voxframe_engine.errors import JobFailed
+from voxframe_server.jobs import media_fetch as fetching
+from voxframe_server.jobs.media_fetch import fetch
+from voxframe_server.jobs.ssrf_guard import origin
 
 
 def get(web, url, tmp_path, **how):

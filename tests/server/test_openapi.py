@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.server.openapi_run import SERVICE_ARGUMENTS, run
 
 from voxframe import options
-from voxframe.server.http.openapi import document
-from voxframe.server.http.request_bodies import transcript_request
+from voxframe_server.http.openapi import document
+from voxframe_server.http.request_bodies import transcript_request
 
 __all__ = ["SERVICE_ARGUMENTS"]  # the fixture `service` reads it
 URL = "http://192.0.2.1/a.mp3"

@@ -21,16 +21,16 @@ from websockets.sync.client import ClientConnection, connect
 
 from voxframe._files import sample
 from voxframe.errors import STREAM_ERRORS
-from voxframe.server import realtime
-from voxframe.server.data_dir import DataDir
-from voxframe.server.http.app import make_app
-from voxframe.server.http.server_state import TokenStore
-from voxframe.server.jobs.scheduler import cores
-from voxframe.server.realtime import SessionRefusedError, decode_pool, record_of, websocket
-from voxframe.server.realtime.decode_pool import DecodePool
-from voxframe.server.realtime.websocket import StreamLimits
-from voxframe.server.server import SOCKETS
-from voxframe.server.speech.engines import EngineChoice
+from voxframe_engine.speech.engines import EngineChoice
+from voxframe_server import realtime
+from voxframe_server.data_dir import DataDir
+from voxframe_server.http.app import make_app
+from voxframe_server.http.server_state import TokenStore
+from voxframe_server.jobs.scheduler import cores
+from voxframe_server.realtime import SessionRefusedError, decode_pool, record_of, websocket
+from voxframe_server.realtime.decode_pool import DecodePool
+from voxframe_server.realtime.websocket import StreamLimits
+from voxframe_server.server import SOCKETS
 
 KEY = "a-key-for-tests"
 SERVICE_ARGUMENTS = ("--engine", "sphinx")  # it starts faster than the default; no test here needs words
@@ -290,7 +290,7 @@ def test_sessions_are_bounded(limited: Any) -> None:
         assert time.monotonic() < until
 
 
-def listeners(service: psutil.Process, module: str = "voxframe.server.realtime.stream_worker") -> list[psutil.Process]:
+def listeners(service: psutil.Process, module: str = "voxframe_server.realtime.stream_worker") -> list[psutil.Process]:
     """Return the processes of the sessions of a server, or those of another module."""
     found = []
     for child in service.children(recursive=True):
@@ -321,7 +321,7 @@ def test_an_engine_that_crashes_ends_the_session_only(service: Any) -> None:
 def test_all_sessions_share_the_decoding_processes(limited: Any) -> None:
     """There are at most as many decoding processes as cores, however many sessions there are."""
     url = limited(sessions=3 * cores())
-    module = "voxframe.server.realtime.decode_pool"
+    module = "voxframe_server.realtime.decode_pool"
     others = set(listeners(psutil.Process(), module))
     with contextlib.ExitStack() as sessions:
         for _ in range(3 * cores()):
@@ -353,7 +353,7 @@ def test_speech_of_a_session_that_has_ended_is_not_decoded(limited: Any, monkeyp
     audio = speech()
     with open_stream(limited()) as stream:
         stream.recv(60)
-        decoders = listeners(psutil.Process(), "voxframe.server.realtime.decode_pool")
+        decoders = listeners(psutil.Process(), "voxframe_server.realtime.decode_pool")
         for process in decoders:
             process.suspend()
         for second in range(30):
@@ -370,10 +370,10 @@ def test_a_decoding_process_that_hangs_is_replaced(limited: Any, monkeypatch: py
     monkeypatch.setattr(websocket, "cores", lambda: 1)
     monkeypatch.setattr(decode_pool, "_LONGEST_S", 3.0)
     audio = speech()
-    others = listeners(psutil.Process(), "voxframe.server.realtime.decode_pool")  # of earlier tests
+    others = listeners(psutil.Process(), "voxframe_server.realtime.decode_pool")  # of earlier tests
     with open_stream(limited()) as stream:
         stream.recv(60)
-        (process,) = set(listeners(psutil.Process(), "voxframe.server.realtime.decode_pool")) - set(others)
+        (process,) = set(listeners(psutil.Process(), "voxframe_server.realtime.decode_pool")) - set(others)
         process.suspend()
         for second in range(5):
             stream.send(audio[second * 32_000 : (second + 1) * 32_000])

@@ -186,7 +186,7 @@ def test_a_decoding_process_that_crashes_is_replaced(service: Any, stream: Any, 
     messages = iter(session)
     next(message for message in messages if isinstance(message, Partial))
     for child in psutil.Process(service.process.pid).children(recursive=True):
-        if "voxframe.server.realtime.decode_pool" in child.cmdline():
+        if "voxframe_server.realtime.decode_pool" in child.cmdline():
             child.kill()
     finals = session.wait(120)
     assert finals[-1].end_ms > 4000

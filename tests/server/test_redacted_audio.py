@@ -9,10 +9,11 @@ import orjson
 import pytest
 import requests
 
-from voxframe.server.data_dir import DataDir
-from voxframe.server.jobs import JobFailed, redacted_audio_store
-from voxframe.server.jobs.job_store import JobStore
-from voxframe.server.jobs.redacted_audio_store import RedactedAudioStore
+from voxframe_engine.errors import JobFailed
+from voxframe_server.data_dir import DataDir
+from voxframe_server.jobs import redacted_audio_store
+from voxframe_server.jobs.job_store import JobStore
+from voxframe_server.jobs.redacted_audio_store import RedactedAudioStore
 
 SOUND = bytes(range(256)) * 40
 

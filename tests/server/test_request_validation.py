@@ -6,8 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from voxframe import options
-from voxframe.server.http import request_bodies, serialization
-from voxframe.server.jobs.job_store import JobRecord
+from voxframe_server.http import request_bodies, serialization
+from voxframe_server.jobs.job_store import JobRecord
 
 _scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
 _values = st.recursive(

@@ -12,13 +12,13 @@ import time
 import pytest
 from tests.server.test_restarts import until
 
-from voxframe.server.data_dir import sweep
-from voxframe.server.jobs import scheduler
-from voxframe.server.jobs.database import UnusableDatabaseError
-from voxframe.server.jobs.job_store import JobStore, Webhook
-from voxframe.server.jobs.scheduler import JobScheduler, ServerInstance
-from voxframe.server.jobs.webhook_delivery import WebhookQueue, WebhookSender
-from voxframe.server.speech.engines import EngineChoice
+from voxframe_engine.speech.engines import EngineChoice
+from voxframe_server.data_dir import sweep
+from voxframe_server.jobs import scheduler
+from voxframe_server.jobs.database import UnusableDatabaseError
+from voxframe_server.jobs.job_store import JobStore, Webhook
+from voxframe_server.jobs.scheduler import JobScheduler, ServerInstance
+from voxframe_server.jobs.webhook_delivery import WebhookQueue, WebhookSender
 
 
 def queue(jobs, data_dir, count=1):
@@ -85,7 +85,7 @@ def test_lock_of_a_process_ends_with_it(data_dir):
     """A running process is never considered dead; a killed one always is."""
     code = """if True:
         import pathlib, sys, time
-        from voxframe.server.jobs.scheduler import ServerInstance
+        from voxframe_server.jobs.scheduler import ServerInstance
         print(ServerInstance(pathlib.Path(sys.argv[1])).name, flush=True)
         time.sleep(60)"""
     mine = ServerInstance(data_dir.instances)
@@ -199,7 +199,7 @@ def test_a_lack_of_threads_delays_a_job(jobs, data_dir, no_threads, silent_wav, 
 @pytest.mark.skipif(sys.maxsize < 1 << 50, reason="stacks of that size exist only on machines with 64 bits")
 def test_a_lack_of_threads_delays_a_notification(jobs, data_dir, no_threads, caplog):
     """A notification whose thread cannot be started is sent later."""
-    caplog.set_level(logging.INFO, "voxframe.server")
+    caplog.set_level(logging.INFO, "voxframe_server")
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/"

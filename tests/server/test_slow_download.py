@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from voxframe.server.jobs import scheduler as running
-from voxframe.server.jobs.scheduler import JobScheduler
+from voxframe_server.jobs import scheduler as running
+from voxframe_server.jobs.scheduler import JobScheduler
 
 
 def finished(jobs, job):
@@ -34,7 +34,7 @@ def test_slow_but_steady_download_is_not_taken_for_hung(
     """A download that takes longer than a silent worker may is completed at once and reports its progress."""
     passed, reports = 0.0, []  # `passed`: seconds that the scheduler's clock is ahead
     monkeypatch.setattr(running, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + passed, sleep=time.sleep))
-    caplog.set_level(logging.INFO, "voxframe.server")
+    caplog.set_level(logging.INFO, "voxframe_server")
 
     def answer(handler):
         """Send an eighth and then single bytes until the worker has reported it, four times; then the rest."""

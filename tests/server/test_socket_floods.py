@@ -14,7 +14,7 @@ from tests.server.conftest import KEY
 from tests.server.test_realtime import limited, listeners, open_stream, rest
 from websockets.exceptions import ConnectionClosed
 
-from voxframe.server.http.uvicorn_protocols import WebSocketProtocol
+from voxframe_server.http.uvicorn_protocols import WebSocketProtocol
 
 __all__ = ["limited"]  # a fixture
 SERVICE_ARGUMENTS = ("--engine", "sphinx")  # it starts faster than the default

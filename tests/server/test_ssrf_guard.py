@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from voxframe.server.jobs.ssrf_guard import NotAllowedError, is_public, origin, resolve, time_limit
+from voxframe_server.jobs.ssrf_guard import NotAllowedError, is_public, origin, resolve, time_limit
 
 # First and last address of each block of the IANA special-purpose registries (as published in 2025), and what clouds
 # answer their machines at. Written from the registries, by hand, with no use of `ipaddress`.
@@ -85,7 +85,7 @@ PUBLIC = """
 ::ffff:9.9.9.9 ::ffff:909:909 64:ff9b::9.9.9.9 64:ff9b::909:909
 """.split()
 EXPECTED = {**dict.fromkeys(SPECIAL + EMBEDDED, False), **dict.fromkeys(PUBLIC, True)}
-ADDRESSES = Path(__file__).parents[2] / "src" / "voxframe" / "server" / "jobs" / "ssrf_guard.py"
+ADDRESSES = Path(__file__).parents[2] / "src" / "voxframe_server" / "jobs" / "ssrf_guard.py"
 # The module alone, as it needs nothing but the standard library: other Pythons have no packages of ours.
 ASK = """
 import json, runpy, sys

@@ -10,8 +10,8 @@ from tests.benchmarks.streaming import decoded
 from tests.server.local_stream import RATE, LocalStream
 
 import voxframe
-from voxframe.server import realtime
-from voxframe.server.speech.engines import RecognizedWord
+from voxframe_engine.speech.engines import RecognizedWord
+from voxframe_server import realtime
 
 QUIET = np.zeros(RATE, np.int16)
 

@@ -11,10 +11,10 @@ import psutil
 import pytest
 import requests
 
-from voxframe.server.data_dir import DataDir
-from voxframe.server.jobs import webhook_delivery
-from voxframe.server.jobs.job_store import JobStore, Webhook
-from voxframe.server.jobs.webhook_delivery import post
+from voxframe_server.data_dir import DataDir
+from voxframe_server.jobs import webhook_delivery
+from voxframe_server.jobs.job_store import JobStore, Webhook
+from voxframe_server.jobs.webhook_delivery import post
 
 SECRET = "a-value-nobody-else-may-see"
 

@@ -131,7 +131,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str]) -> int:
     """Run a command with its arguments, and return its exit status."""
     if arguments[0] == "serve":
-        from voxframe.server.__main__ import main as serve
+        from voxframe_server.__main__ import main as serve
 
         return serve(arguments[1:], _Parser)
     parser = build_parser([name for name in arguments[:1] if name in COMMANDS])

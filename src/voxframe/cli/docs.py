@@ -105,7 +105,7 @@ def _id(title: str, name: str) -> str:
 
 def _commands() -> Iterator[tuple[str, str]]:
     from voxframe.cli import COMMANDS, build_parser
-    from voxframe.server.__main__ import make_parser
+    from voxframe_server.__main__ import make_parser
 
     def add(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
         form: Callable[..., argparse.HelpFormatter] = parser.formatter_class

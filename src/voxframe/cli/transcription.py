@@ -116,8 +116,8 @@ def check_audio(path: Path) -> None:
         raise AudioError(f"{str(path)!r} is empty; give a file with audio")
     if find_spec("av") is None:
         return
-    from voxframe.server.jobs import JobFailed
-    from voxframe.server.speech.audio import Audio
+    from voxframe_engine.errors import JobFailed
+    from voxframe_engine.speech.audio import Audio
 
     try:
         next(Audio(path).blocks(), None)  # the first seconds are enough

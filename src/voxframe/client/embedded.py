@@ -229,7 +229,7 @@ def spawn(folder: Path, llm_prefix: str, *arguments: str, pipes: int) -> tuple[s
     with open_log(folder) as written:
         begin = written.tell()
         # -P: a file such as av.py or queue.py beside the notebook must not shadow the module of that name.
-        command = [sys.executable, "-P", "-m", "voxframe.server", *arguments, "--port", "0"]
+        command = [sys.executable, "-P", "-m", "voxframe_server", *arguments, "--port", "0"]
         child = subprocess.Popen(  # noqa: S603 - our own module, with arguments that are data
             [*command, "--data-dir", str(folder), "--llm-prefix", llm_prefix],
             stdin=pipes,

@@ -93,7 +93,7 @@ class Model:
 SPEECH = ("base", "tiny.en")
 #: Sentence encoder; see `voxframe.encoder`.
 SENTENCES = "all-MiniLM-L6-v2"
-#: Recognizer of names; see `voxframe.server.analyses.entities.name_model`.
+#: Recognizer of names; see `voxframe_engine.analyses.entities.name_model`.
 NAMES = "en_core_web_sm"
 
 

@@ -1,0 +1,272 @@
+"""Ranking of sentences as answers by words: BM25 over stems, their neighbours, and the kind of answer.
+
+Among given answers, the one with the most support in the sentences about the question is selected.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxframe_engine.analyses.english_lexicon import stem, words_of
+from voxframe_engine.answers.context import Line, Source, is_question
+
+Scores = NDArray[np.float64]
+
+_K1, _B = 1.2, 0.4  # a small b, because sentences have similar lengths
+_AFTER_QUESTION, _NEXT_AFTER_QUESTION = 0.8, 0.3  # share of a question's score added to the next two sentences
+_AROUND = 0.2  # share of a sentence's score added to its neighbours
+_CONTEXT = 0.15  # weight of a word of the context relative to one of the question
+_KIND = 1.35  # factor for the right kind of answer
+
+_FUNCTION = frozenset(
+    """
+    a about am an and any are as at be been being but by can could did do does doing done for from had has have having
+    he her here hers him his how i if in into is it its just let me might mine must my of on or our ours please s
+    shall she should so some such than that the their theirs them then there these they this those to too up us was we
+    were what when where which who whom whose why will with would you your yours say said tell told talk speaker
+    speakers mention mentioned discuss discussed transcript conversation list give find identify describe explain write
+    all every each according
+    """.split()
+)
+_NUMBER = (
+    r"\d|\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty|hundred|thousand|"
+    r"million|half|dozen)\b"
+)
+_TIME = (
+    r"\b(?:january|february|march|april|june|july|august|september|october|november|december|monday|tuesday|wednesday|"
+    r"thursday|friday|saturday|sunday|today|tomorrow|yesterday|tonight|morning|evening|week|month|year|summer|winter|"
+    r"spring|autumn|nineteen|eighteen|twenty|\w+(?:st|nd|rd|th) of)\b|\d{4}|\bin may\b|\bof may\b"
+)
+#: Pattern of a question, and pattern of its answer.
+_KINDS = (
+    (r"\bhow (?:many|much|old|long|often|far|big|large)\b|\bcosts?\b|\bprice\b|\bnumber\b", _NUMBER),
+    (r"\bnamed?\b|\bcalled\b", r"(?-i:(?<=\w )[A-Z][a-z]+)"),
+    (r"\bwhen\b|\b(?:what|which) (?:day|date|year|time)\b", _TIME),
+    (r"\bwhy\b|\breasons?\b|\bcaus(?:es?|ing)\b", r"\b(?:because|since|so that|due to|caused?|reason)\b"),
+    (r"\bwho(?:se|m)?\b", r"(?-i:(?<=\w )[A-Z][a-z]+|(?<=, )[A-Z][a-z]+)|\bpeople\b|\w+ers?\b"),
+    (r"\bwhere\b", r"\b(?:in|at|on|from|near|behind|to)\b (?:the )?\w+"),
+)
+_HOW = re.compile(r"\bhow (?:many|much|old|long|often|far|big|large)\b", re.IGNORECASE)  # not a search term
+_YES_OR_NO = re.compile(
+    r"\W*(?:and |so |but )*(?:is|are|was|were|am|do|does|did|can|could|will|would|shall|should|may|might|must|has|have"
+    r"|had)(?:n't)?\b",
+    re.IGNORECASE,
+)
+_WANTS = [(re.compile(question, re.IGNORECASE), re.compile(answer, re.IGNORECASE)) for question, answer in _KINDS]
+
+
+def wants_yes_or_no(question: str) -> bool:
+    """Return True if a question can be answered with yes or no."""
+    return _YES_OR_NO.match(question) is not None
+
+
+def terms(text: str) -> list[str]:
+    """Return the stems of the words of a text, without function words.
+
+    Example:
+        >>> terms("What did the ships carry?")
+        ['ship', 'carri']
+    """
+    return [stem(word) for word in words_of(text) if word.partition("'")[0] not in _FUNCTION]
+
+
+class Match(NamedTuple):
+    """A sentence in a ranking.
+
+    Attributes:
+        place: Index among all sentences.
+        line: The sentence.
+        score: Score as an answer, the higher the better.
+    """
+
+    place: int
+    line: Line
+    score: float
+
+
+class BM25Index:
+    """A search index over the sentences of several sources.
+
+    Args:
+        sources: The sources.
+
+    Attributes:
+        lines: The sentences.
+        is_first: For each, True if it does not follow the one before; scores do not cross it.
+        is_bare: For each, True if it says yes or no, and nothing more.
+        is_question: For each, True if it is a question.
+    """
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self.lines = [line for source in sources for line in source.lines]
+        self.is_first = np.zeros(len(self.lines), bool)
+        at = 0
+        for source in sources:
+            if source.lines:
+                self.is_first[[at, *(at + place for place in source.breaks)]] = True
+            at += len(source.lines)
+        self._places: dict[str, list[int]] = {}
+        self._times: dict[str, list[int]] = {}
+        lengths = []
+        for place, line in enumerate(self.lines):
+            found = terms(line.text)
+            lengths.append(len(found))
+            for term in found:
+                places = self._places.setdefault(term, [])
+                if places and places[-1] == place:
+                    self._times[term][-1] += 1
+                else:
+                    places.append(place)
+                    self._times.setdefault(term, []).append(1)
+        self._length = np.asarray(lengths, np.float64)
+        self._mean = max(1.0, float(self._length.mean())) if lengths else 1.0
+        self.is_bare = np.asarray(
+            [
+                length <= 1 and bool(_SAYS_YES.match(line.text) or _SAYS_NO.match(line.text))
+                for length, line in zip(lengths, self.lines, strict=True)
+            ],
+            bool,
+        )
+        self.is_question: NDArray[np.bool_] = np.asarray([is_question(line.text) for line in self.lines], bool)
+
+    def weight(self, term: str) -> float:
+        """Return the inverse document frequency of a term."""
+        count = len(self._places.get(term, ()))
+        return math.log(1 + (len(self.lines) - count + 0.5) / (count + 0.5))
+
+    def matches(self, text: str) -> Scores:
+        """Return the BM25 score of each sentence for the words of a text."""
+        scores = np.zeros(len(self.lines))
+        for term in set(terms(text)):
+            if term in self._places:
+                places = np.asarray(self._places[term])
+                times = np.asarray(self._times[term], np.float64)
+                norm = _K1 * (1 - _B + _B * self._length[places] / self._mean)
+                scores[places] += self.weight(term) * times * (_K1 + 1) / (times + norm)
+        return scores
+
+    def neighbour(self, place: int, scores: Scores) -> Match | None:
+        """Return the better one of the sentences directly before and after another in the same source."""
+        beside = [] if self.is_first[place] else [place - 1]
+        if place + 1 < len(self.lines) and not self.is_first[place + 1]:
+            beside.append(place + 1)
+        best = max(beside, key=lambda at: float(scores[at]), default=None)
+        return None if best is None else Match(best, self.lines[best], float(scores[best]))
+
+    def shared(self, question: str) -> Scores:
+        """Return the BM25 score of each sentence for the words of a question."""
+        return self.matches(_HOW.sub(" ", question))
+
+    def evidence(self, question: str, context: str = "") -> Scores:
+        """Return the score of each sentence as an answer to a question."""
+        own = self.shared(question)
+        if context:
+            about = self.matches(context)
+            own = own + _CONTEXT * np.where(own > 0, about, 0.0)
+        total = own + _AROUND * (self._before(own, 1) + self._after(own))
+        after_question = np.where(self.is_question, own, 0.0)
+        total = (
+            total
+            + _AFTER_QUESTION * self._before(after_question, 1)
+            + _NEXT_AFTER_QUESTION * self._before(after_question, 2)
+        )
+        total = np.where(self.is_question, 0.3 * total, total)
+        kinds = [answer for wanted, answer in _WANTS if wanted.search(question)]
+        for place in np.flatnonzero(total) if kinds else ():
+            if any(kind.search(self.lines[place].text) for kind in kinds):
+                total[place] *= _KIND
+        return total
+
+    def question_before(self, place: int) -> Line | None:
+        """Return the question directly before a sentence in the same source, if there is one."""
+        after_question = place > 0 and not self.is_first[place] and self.is_question[place - 1]
+        return self.lines[place - 1] if after_question else None
+
+    def best(self, scores: Scores, count: int) -> list[Match]:
+        """Return the sentences with the highest scores, highest first."""
+        order = np.argsort(-scores, kind="stable")[:count]
+        return [Match(int(at), self.lines[at], float(scores[at])) for at in order if scores[at] > 0]
+
+    def _before(self, values: Scores, steps: int) -> Scores:
+        """Shift scores by a number of sentences within each source."""
+        for _ in range(steps):
+            values = np.concatenate([[0.0], values[:-1]]) if len(values) else values
+            values = np.where(self.is_first, 0.0, values)
+        return values
+
+    def _after(self, values: Scores) -> Scores:
+        if not len(values):
+            return values
+        last = np.concatenate([self.is_first[1:], [True]])
+        return np.where(last, 0.0, np.concatenate([values[1:], [0.0]]))
+
+
+def in_order(found: Iterable[Match]) -> list[Match]:
+    """Return sentences in their original order."""
+    return sorted(found, key=lambda one: one.place)
+
+
+_LOOKED_AT = 6  # number of sentences considered
+_YES, _NO = frozenset({"yes", "true", "correct"}), frozenset({"no", "false", "incorrect"})
+_OTHERWISE = re.compile(
+    r"(?i)\W*(?:n/?a|none|neither|other|unknown|unclear|unsure|not (?:mentioned|stated|known|sure|applicable))\b"
+)
+_OPENING = r"(?i)\W*(?:(?:oh|well|mostly|i think),? )*"
+_SAYS_YES = re.compile(
+    _OPENING
+    + r"(?:yes|yeah|yep|sure|certainly|absolutely|of course|indeed|exactly|definitely|correct|that(?: i|')s right)\b"
+)
+_SAYS_NO = re.compile(_OPENING + r"(?:no|nope|not really|not at all|never|i don't think so)\b(?! doubt)")
+_NEGATED = re.compile(r"(?i)\b(?:not|no|never|nobody|none|nothing|cannot|without|hardly|unable|neither|nor)\b|n't\b")
+NO_EVIDENCE = "No sentence of the text supports any of the options."
+
+
+def choose_option(index: BM25Index, question: str, options: Sequence[str], context: str = "") -> str:
+    """Return the option with the most support.
+
+    Returns:
+        The option as it was given. If nothing supports any option: one such as "not mentioned" or "other", or
+        `NO_EVIDENCE` if there is none.
+    """
+    fallback = next((option for option in options if _OTHERWISE.match(option)), NO_EVIDENCE)
+    found = index.best(index.evidence(question, context), _LOOKED_AT)
+    yes = next((option for option in options if option.strip(" .").lower() in _YES), None)
+    no = next((option for option in options if option.strip(" .").lower() in _NO), None)
+    if yes is not None and no is not None:
+        return (yes if _is_so(index, found, question) else no) if found else fallback
+    scores = {option: _score(index, found, option) for option in options if option is not fallback}
+    best = max(scores, key=scores.__getitem__, default=fallback)
+    return best if scores.get(best, 0.0) > 0 else fallback
+
+
+def _is_so(index: BM25Index, found: Sequence[Match], question: str) -> bool:
+    """Return True if the best sentence about a question answers it with yes."""
+    asked_negative = bool(_NEGATED.search(question))
+    for one in found:
+        if _SAYS_YES.match(one.line.text):
+            return True
+        if _SAYS_NO.match(one.line.text):
+            return False
+        if index.question_before(one.place):
+            break
+    return bool(_NEGATED.search(found[0].line.text)) == asked_negative
+
+
+def _score(index: BM25Index, found: Sequence[Match], option: str) -> float:
+    """Return the support for an option in the sentences about a question, plus a little for support in all others."""
+    wanted = set(terms(option)) or set(words_of(option))
+    whole = sum(map(index.weight, wanted)) or 1.0
+
+    def part(text: str) -> float:
+        held = {*terms(text), *words_of(text)}
+        return sum(index.weight(term) for term in wanted & held) / whole
+
+    near = sum(one.score * part(one.line.text) for one in found)
+    anywhere = float(index.matches(option).max(initial=0.0))
+    return near + 0.05 * anywhere

@@ -1,0 +1,357 @@
+"""Answers without a language model: the sentences that answer, or that contain an action item, are quoted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from voxframe_engine.analyses.extract import choose, quoted, scores
+from voxframe_engine.answers import answer_model
+from voxframe_engine.answers.answer_model import EncodedText
+from voxframe_engine.answers.bm25 import BM25Index, Match, Scores, choose_option, in_order, terms, wants_yes_or_no
+from voxframe_engine.answers.context import Line, Source, count, cut
+from voxframe_engine.answers.llm_request import LLMAnswer, LLMQuestion, LLMRequest
+from voxframe_engine.answers.task_prompts import needs_writing, task_kind
+from voxframe_engine.errors import RequestRefused
+
+_LEAST_WEIGHT = 1.0
+_SHORTEST = 4  # words
+_ADVERB = r"(?:(?:also|then|just|definitely|really|probably|personally|quickly|first) )*"
+_IDLE = r"(?!(?:be|see|know|have|never|not|always|remember|miss|say|tell you|admit|think|go on|come back)\b)"
+_SOMEBODY = r"(?:i|we|you|he|she|they|somebody|someone|everybody|everyone|one of us|(?-i:(?<!^)[A-Z][a-z]+))"
+_THIRD = r"(?-i:[A-Z][a-z]+)"
+_TASK_WORDS = (
+    "add arrange ask assign book bring buy call change check clean collect complete confirm contact copy create "
+    "cut decide deliver discuss do draft email file find finish fix follow get give help hire install invite look "
+    "make measure meet move open order organise organize pay plan plant prepare present print publish put read "
+    "remind remove repair replace report review schedule sell send set share ship sign sort start stop submit talk "
+    "test translate try update upload use visit wait wash write"
+).replace(" ", "|")
+_IMPERATIVES = (
+    "add arrange ask assign book bring buy check collect complete confirm contact create deliver draft email finish "
+    "fix follow invite order organise organize prepare print publish remind remove repair replace report review "
+    "schedule send share ship submit test translate update upload write"
+).replace(" ", "|")
+_OBJECT = r"(?:the|a|an|all|our|your|my|it|them|him|her|this|these|to|(?-i:[A-Z]))"
+_THEN = r"^(?:(?:and|so|then|also|but),? )*"
+_DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_TIME = rf"(?:the end of|{_DAY}|week|month|tomorrow|noon|tonight|morning)"
+
+_CUES = [
+    (re.compile(pattern, re.IGNORECASE), weight)
+    for pattern, weight in (
+        # Commitments.
+        (rf"\b(?:i|we)(?:'ll| will| shall) {_ADVERB}{_IDLE}\w+ \w", 1.0),
+        (rf"\b(?:i am|i'm|we are|we're) going to {_IDLE}\w+ \w", 1.0),
+        (rf"\b(?:i|we) (?:can|could) {_ADVERB}(?:{_TASK_WORDS})\b", 0.6),
+        (rf"\b(?:i|we) (?:promise|plan|intend|want) to (?:{_TASK_WORDS})\b", 1.0),
+        # Obligations.
+        (rf"\b{_SOMEBODY} (?:need|needs|has|have|'ve got|ought) to {_ADVERB}{_IDLE}\w", 1.0),
+        (rf"{_THEN}{_THIRD} (?:needs|has|ought) to {_IDLE}\w", 1.0),
+        (rf"{_THEN}{_THIRD} (?:will|should|must) (?:{_TASK_WORDS})\b", 1.0),
+        (rf"\b{_SOMEBODY} (?:should|must) {_ADVERB}(?!have\b){_IDLE}\w", 1.0),
+        (r"\b(?:needs?|has|have) to be (?:\w+ed|done|sent|made|written|bought|paid)\b", 1.0),
+        # Requests.
+        (rf"\b(?:can|could|would|will) you (?:please )?(?:{_TASK_WORDS})\b(?! (?:you|say))", 1.0),
+        (r"\bplease (?!note\b|forgive\b|excuse\b|welcome\b|be\b|tell\b)\w", 1.0),
+        (r"\b(?:don't|do not) forget\b|\bremember to\b|\bmake sure\b|\bbe sure to\b", 1.0),
+        (rf"{_THEN}(?:{_IMPERATIVES}) {_OBJECT}\b", 1.0),
+        (rf"\b(?:let's|let us) (?:{_TASK_WORDS})\b(?! (?:about|with))", 1.0),
+        # Explicit names.
+        (r"\b(?:action items?|to-?do|follow[- ]up|next steps?|deadline|assigned to)\b", 1.0),
+        # Deadlines.
+        (rf"\b(?:by|before|until|on|this|next) {_TIME}\b", 0.5),
+        (r"\b(?:today|tomorrow|tonight|as soon as possible|right away)\b", 0.5),
+    )
+]
+_REQUEST = re.compile(r"\b(?:can|could|would|will) you\b|\bplease\b", re.IGNORECASE)
+_UNREAL = re.compile(
+    r"\b(?:if (?:i|we|they|you) (?:had|were)|would have|should have|could have|used to)\b", re.IGNORECASE
+)
+
+
+def action_items(lines: Sequence[Line]) -> list[int]:
+    """Return the indexes of the sentences that contain an action item, in order.
+
+    Example:
+        >>> lines = [Line("The server was down."), Line("I will call them tomorrow."), Line("Can you write it down?")]
+        >>> action_items(lines)
+        [1, 2]
+    """
+    return [place for place, line in enumerate(lines) if _weight(line.text) >= _LEAST_WEIGHT]
+
+
+def _weight(text: str) -> float:
+    if len(text.split()) < _SHORTEST or _UNREAL.search(text):
+        return 0.0
+    if text.rstrip("\"')] ").endswith("?") and not _REQUEST.search(text):
+        return 0.0
+    return sum(weight for cue, weight in _CUES if cue.search(text))
+
+
+#: Model name in responses.
+MODEL = "voxframe-extractive"
+_NAME = re.compile(r"default|basic|[\w.-]+/[\w./:-]+")
+NOTHING_FITS = "No sentence of the text matches this question."
+NO_ACTIONS = "No sentence of the text contains an action item."
+CANNOT = (
+    "Without a language model, this server can only quote sentences: those that answer a question, a summary, or "
+    "action items. {asked!r} needs a model. Start the server with --llm-url and --llm-model (or VOXFRAME_LLM_URL and "
+    "VOXFRAME_LLM_MODEL) to use a language model."
+)
+_LEAST_LOG_ODDS = -1.5  # of the best sentence; below it, a question is refused
+_MOST_BEHIND = 4.0  # further sentences are quoted if their log-odds are at most this much lower
+_AFTER_QUESTION = 1.0  # added to the log-odds of a question of the text, for the sentence after it
+_BY_CONTEXT = 2.0  # added to the log-odds of the sentence with most words of the context, to order sentences
+_MOST_OF_QUESTION, _MOST_OF_TASK = 3, 5  # sentences
+_ALMOST = 0.9  # without the model: score of a second sentence for a question, relative to the first
+_ENOUGH = 0.7  # without the model: score of further sentences for a task, relative to the first
+_TELLING = 2  # a sentence with fewer content words is quoted with its question
+_BLOCK = 300  # number of sentences compared with each other
+_BULLETS = re.compile(r"\b(?:bullets?|bulleted|list|items|points)\b", re.IGNORECASE)
+_NUMBERS = "one two three four five six seven eight nine ten".split()
+_PIECES = "sentence|bullet|point|item|line|paragraph|thing|highlight|takeaway|action item"
+_WHICH = "short|brief|key|main|bullet|bulleted|important|top"
+_COUNT = re.compile(
+    rf"(?i)\b(\d{{1,2}}|{'|'.join(_NUMBERS)}|a single)[- ](?:(?:{_WHICH}) )*(?:{_PIECES})s?\b",
+)
+_SHORT = re.compile(r"\b(?:brief(?:ly)?|tl;?dr|headline|title|gist|in short)\b", re.IGNORECASE)
+
+
+class AnswerForm(NamedTuple):
+    """The form of an answer.
+
+    Attributes:
+        bullets: One sentence per line, each with a dash.
+        sentences: Number of sentences; None if it is not given.
+    """
+
+    bullets: bool = False
+    sentences: int | None = None
+
+    def write(self, sentences: list[str]) -> str:
+        """Return the sentences in this form."""
+        return "\n".join(f"- {one}" for one in sentences) if self.bullets else " ".join(sentences)
+
+
+def form_of(*texts: str) -> AnswerForm:
+    """Return the form that an `answer_format` or a prompt describes.
+
+    Example:
+        >>> form_of("Three bullet points"), form_of("a JSON object")
+        (AnswerForm(bullets=True, sentences=3), AnswerForm(bullets=False, sentences=None))
+    """
+    text = " ".join(texts)
+    match = _COUNT.search(text)
+    if match:
+        number = match[1].lower()
+        count = int(number) if number.isdigit() else 1 if number == "a single" else _NUMBERS.index(number) + 1
+        return AnswerForm(bool(_BULLETS.search(text)), max(count, 1))
+    return AnswerForm(bool(_BULLETS.search(text)), 1 if _SHORT.search(text) else None)
+
+
+class RequestText:
+    """The sentences of a request.
+
+    Args:
+        sources: The transcripts, or the text.
+    """
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self.index = BM25Index(sources)
+
+    @cached_property
+    def encoded(self) -> EncodedText | None:
+        """The sentences, to be compared with questions; None without the model."""
+        model = answer_model.find()
+        texts = [line.text for line in self.index.lines]
+        return None if model is None else EncodedText(model, texts, self.index.is_first, self.index.is_question)
+
+    def log_odds(self, question: str) -> Scores:
+        """Return the log-odds that each sentence answers a question, rather than that the text does not answer it.
+
+        The sentence after a question of the text is at least as good as that question, which itself is no answer: -inf.
+        """
+        assert self.encoded is not None
+        scores, nothing = self.encoded.compare(question, self.index.shared(question))
+        found, asks = scores - nothing, self.index.is_question
+        follows = np.roll(asks, 1) & ~self.index.is_first
+        found = np.where(follows, np.maximum(found, np.roll(found, 1) + _AFTER_QUESTION), found)
+        found[asks] = -np.inf
+        if not wants_yes_or_no(question):  # "Yes, it is." answers only a question that can be answered with yes
+            found[self.index.is_bare] = -np.inf
+        return found
+
+
+class ExtractiveAnswerer:
+    """Answers by quoting."""
+
+    def check(self, model: str) -> None:
+        """Check that a `final_model` has the form of a model name. The response has the name of this model instead.
+
+        Raises:
+            RequestRefused: It has not.
+        """
+        if not _NAME.fullmatch(model):
+            raise RequestRefused(
+                f"final_model must be default, basic or a name with its vendor, like vendor/model, not {model[:80]!r}"
+            )
+
+    def answer(self, llm_request: LLMRequest, sources: Sequence[Source]) -> LLMAnswer:
+        """Answer a request from the given transcripts or text.
+
+        Raises:
+            RequestRefused: Quoting cannot give what the prompt, or the form of an answer, asks for.
+        """
+        for form in (llm_request.answer_format, *(one.answer_format for one in llm_request.questions)):
+            if needs_writing(form):
+                raise RequestRefused(CANNOT.format(asked=form[:80]))
+        text = RequestText(sources)
+        size = sum(count(line.text) for line in text.index.lines)
+        size += count(llm_request.context) + count(llm_request.prompt)
+        size += sum(count(one.question) + count(one.context) for one in llm_request.questions)
+        if llm_request.task == "question-answer":
+            share = max(1, llm_request.max_output_size // len(llm_request.questions))
+            replies = [
+                {"question": one.question, "answer": cut(_reply(text, one, llm_request), share)}
+                for one in llm_request.questions
+            ]
+            return LLMAnswer(replies, size, sum(count(reply["answer"]) for reply in replies), MODEL)
+        said = _TASKS[llm_request.task](llm_request, sources, text)
+        return LLMAnswer(said, size, count(said), MODEL)
+
+
+def _reply(text: RequestText, question: LLMQuestion, llm_request: LLMRequest) -> str:
+    context = f"{llm_request.context} {question.context}".strip()
+    if question.answer_options:
+        return choose_option(text.index, question.question, question.answer_options, context)
+    form = form_of(question.answer_format)
+    if text.encoded is None:
+        best = _closest(text.index, text.index.evidence(question.question, context), form.sentences)
+    else:
+        best = _answers(text, question.question, context, form.sentences or _MOST_OF_QUESTION, form.sentences)
+    places = {one.place for one in best}
+    said = [quoted(one.line.text) if one.place - 1 in places else _quoted(text.index, one) for one in in_order(best)]
+    return form.write(said) or NOTHING_FITS
+
+
+def _answers(text: RequestText, question: str, context: str, most: int, wanted: int | None) -> list[Match]:
+    """Return the sentences that answer a question, the best one first; an empty list if the text does not answer it.
+
+    Args:
+        text: The sentences, which can be encoded.
+        question: The question.
+        context: Its context. Of sentences that are about as good, those with its words come first.
+        most: Maximum number of sentences.
+        wanted: Number of sentences that the user wants. None: the best one, and others that are almost as good.
+    """
+    found = text.log_odds(question)
+    if found.max(initial=-np.inf) < _LEAST_LOG_ODDS:
+        return []
+    about = text.index.matches(context)
+    found += _BY_CONTEXT * about / (about.max() or 1.0)
+    order = np.argsort(-found, kind="stable")[:most].tolist()
+    least = _LEAST_LOG_ODDS if wanted else found[order[0]] - _MOST_BEHIND
+    return [Match(at, text.index.lines[at], float(found[at])) for at in order if found[at] >= least]
+
+
+def _closest(index: BM25Index, scores: Scores, most: int | None) -> list[Match]:
+    """Return the sentences with the highest scores.
+
+    Without a number, it is the best one with its better neighbour, because the answer often follows what a question
+    resembles; and the second best one if it is almost as close.
+    """
+    best = index.best(scores, most or 2)
+    if best and most is None:
+        best = [one for one in best if one.score >= _ALMOST * best[0].score]
+        beside = index.neighbour(best[0].place, scores)
+        if beside and beside.place not in {one.place for one in best}:
+            best.append(beside)
+    return best
+
+
+def _quoted(index: BM25Index, found: Match) -> str:
+    """Return a sentence, preceded by its question if it says little alone ("Yes, it is.")."""
+    text, question = quoted(found.line.text), index.question_before(found.place)
+    return f"{question.text} {text}" if question and len(terms(found.line.text)) < _TELLING else text
+
+
+def _summary(llm_request: LLMRequest, sources: Sequence[Source], _: RequestText) -> str:
+    form = form_of(llm_request.answer_format, llm_request.prompt)
+    return _fitting(
+        _chosen(sources, form.sentences, f"{llm_request.context} {llm_request.prompt}"),
+        form,
+        llm_request.max_output_size,
+    )
+
+
+def _task(llm_request: LLMRequest, sources: Sequence[Source], text: RequestText) -> str:
+    kind = task_kind(llm_request.prompt)
+    if kind is None:
+        raise RequestRefused(CANNOT.format(asked=llm_request.prompt[:80]))
+    if kind != "question":
+        return _TASKS[kind](llm_request, sources, text)
+    form = form_of(llm_request.answer_format, llm_request.prompt)
+    prompt, context = llm_request.prompt, llm_request.context
+    most = form.sentences or _MOST_OF_TASK
+    if text.encoded is None:
+        best = text.index.best(text.index.evidence(prompt, context), most)
+        kept = [one for one in best if form.sentences or one.score >= _ENOUGH * best[0].score]
+    else:
+        kept = _answers(text, prompt, context, most, form.sentences)
+    return _fitting([quoted(one.line.text) for one in in_order(kept)], form, llm_request.max_output_size) or cut(
+        NOTHING_FITS, llm_request.max_output_size
+    )
+
+
+def _actions(llm_request: LLMRequest, _: Sequence[Source], text: RequestText) -> str:
+    form = form_of(llm_request.answer_format)
+    places = action_items(text.index.lines)[: form.sentences]
+    items = [_said(text.index.lines[place]) for place in places]
+    return _fitting(items, AnswerForm(bullets=True), llm_request.max_output_size) or cut(
+        NO_ACTIONS, llm_request.max_output_size
+    )
+
+
+def _said(line: Line) -> str:
+    return line.text if line.speaker is None else f"{line.speaker}: {line.text}"
+
+
+_TASKS = {"summary": _summary, "task": _task, "action-items": _actions}
+
+
+def _chosen(sources: Sequence[Source], most: int | None, about: str) -> list[str]:
+    """Return the most representative sentences, distributed over the sources by length, at least one of each."""
+    total = sum(len(source.lines) for source in sources)
+    wanted_count = most or min(8, max(3, total // 12))
+    blocks = [block for source in sources for block in _blocks(source)]
+    shares = [max(1, round(wanted_count * len(block) / total)) for block in blocks]
+    found: list[tuple[float, int, int, str]] = []
+    for at, (block, share) in enumerate(zip(blocks, shares, strict=True)):
+        texts = [line.text for line in block]
+        values = scores(texts)
+        if about.strip():
+            bias = BM25Index([Source(block)]).matches(about)
+            values = [value + float(more) / (bias.max() or 1.0) for value, more in zip(values, bias, strict=True)]
+        found += [(values[place], at, place, quoted(texts[place])) for place in choose(texts, share, values)]
+    # Every block contributed at least one sentence; if that is too many, keep the best.
+    keep = sorted(found, key=lambda one: -one[0])[: most or max(wanted_count, len(sources))]
+    return [text for _, _, _, text in sorted(keep, key=lambda one: one[1:3])]
+
+
+def _blocks(source: Source) -> list[Sequence[Line]]:
+    return [source.lines[at : at + _BLOCK] for at in range(0, len(source.lines), _BLOCK)]
+
+
+def _fitting(sentences: Sequence[str], form: AnswerForm, most: int) -> str:
+    """Return as many sentences as fit into `most` tokens; if none fits, the beginning of the first."""
+    kept: list[str] = []
+    for sentence in sentences:
+        if count(form.write([*kept, sentence])) > most:
+            break
+        kept.append(sentence)
+    return form.write(kept) if kept else cut(form.write(list(sentences[:1])), most)

@@ -1,0 +1,360 @@
+"""Speech engines behind one protocol, the one that a server uses, and decoding with it: 16 kHz samples in, words out.
+
+An engine is one class. `whisper` and `sphinx` are built in. Another package adds an engine by naming its class in the
+entry point group `voxframe.engines`:
+
+    [project.entry-points."voxframe.engines"]
+    parrot = "my_package:Parrot"
+
+    voxframe serve --engine parrot
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, cast
+
+from voxframe.errors import MissingExtraError, SettingsError
+from voxframe.models import WITHOUT_SPEECH
+from voxframe_engine.errors import JobFailed
+
+if TYPE_CHECKING:  # the server process handles no samples, and starts faster without numpy
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from voxframe_engine.speech import Samples
+
+#: Engine of a server that was started without `--engine`.
+DEFAULT = "whisper"
+#: Engine that is used instead if the models of the default are not on this machine: it includes its models.
+FALLBACK = "sphinx"
+_BUILT_IN = {
+    "sphinx": "voxframe_engine.speech.engines.sphinx:Sphinx",
+    "whisper": "voxframe_engine.speech.engines.whisper:Whisper",
+}
+_GROUP = "voxframe.engines"
+_log = logging.getLogger("voxframe_engine")
+
+
+class RecognizedWord(NamedTuple):
+    """A word recognized by an engine.
+
+    Attributes:
+        text: The word, with its punctuation if the engine writes it.
+        start_ms: Start time, in ms of the samples.
+        end_ms: End time.
+        confidence: 0 to 1.
+    """
+
+    text: str
+    start_ms: int
+    end_ms: int
+    confidence: float
+
+
+class EngineOptions(NamedTuple):
+    """Options of a job for its engine.
+
+    Attributes:
+        model: Directory or name of the model. None (default): the engine's own.
+        language: Language code of the speech. None (default): unknown, to be detected (see `Engine`).
+        boost: Words and phrases to expect.
+        boost_param: Strength of the boost: "low", "default" or "high".
+    """
+
+    model: str | None = None
+    language: str | None = None
+    boost: tuple[str, ...] = ()
+    boost_param: str = "default"
+
+
+class StretchLimits(NamedTuple):
+    """Lengths of the stretches of speech that an engine wants, in seconds.
+
+    Attributes:
+        enough_s: After this length, a pause of 0.25 s ends a stretch.
+        longest_s: Maximum length. A stretch without such a pause is cut at its quietest point.
+        pause_s: Pause that ends a shorter stretch.
+    """
+
+    enough_s: float = 6.0
+    longest_s: float = 20.0
+    pause_s: float = 1.2
+
+
+#: Options of a job that requests nothing in particular.
+DEFAULT_OPTIONS = EngineOptions()
+
+
+class Engine(Protocol):
+    """Interface of an engine class. One instance serves one job in one process.
+
+    An engine may also have:
+
+    - a method `transcribe_partial(samples) -> words`, for speech that is still spoken: faster than `transcribe`, which
+      streaming uses without it;
+    - a method `detect(samples) -> (language code, confidence)`, for up to 30 s of speech: without it,
+      `language_detection` is refused;
+    - `punctuates = True`: its words have capitals and punctuation, which are kept;
+    - `stretches = StretchLimits(...)`: lengths of the stretches of speech that it wants;
+    - a class method `uses_all_cores(model) -> bool`: if True, one instance uses all cores and one job runs at a time.
+      Otherwise there is one instance per core, and each must use one thread;
+    - a class method `default_model(speech_model, language) -> str`: model for a job if the server was started without
+      one. `language` is None if it is to be detected;
+    - a class method `ignored(options) -> list[str]`: names of the options in a request that it cannot honour, such as
+      boost_param. The response names them in the header `X-Ignored-Options`;
+    - a class method `check(model, download)`, called when the server starts. It raises a `SettingsError` if the model
+      (a directory, a name, or None) cannot be used. An engine without this method has a fixed model.
+
+    Attributes:
+        name: Name of the engine, as in `engines.find`.
+        model: Name of its acoustic model, shown in the transcript if no other model was given.
+        languages: Language codes of the interface that it transcribes.
+    """
+
+    name: ClassVar[str]
+    model: ClassVar[str]
+    languages: ClassVar[frozenset[str]]
+
+    def __init__(self, options: EngineOptions = ..., /) -> None: ...
+
+    def transcribe(self, samples: NDArray[np.int16]) -> list[RecognizedWord]:
+        """Return the words of one stretch of speech (mono, 16 kHz, at most 30 s). No state may remain after it."""
+        ...
+
+
+def names() -> list[str]:
+    """Return the names of the installed engines, sorted."""
+    return sorted({*_BUILT_IN, *(entry.name for entry in entry_points(group=_GROUP))})
+
+
+def find(name: str = DEFAULT) -> type[Engine]:
+    """Return the engine class with this name.
+
+    Raises:
+        LookupError: No engine with this name is installed.
+
+    Example:
+        >>> find("sphinx").name
+        'sphinx'
+    """
+    from importlib.metadata import EntryPoint
+
+    for entry in entry_points(group=_GROUP, name=name):
+        return cast("type[Engine]", entry.load())
+    if name not in _BUILT_IN:
+        raise LookupError(f"there is no speech engine {name!r}; installed are {', '.join(names())}")
+    return cast("type[Engine]", EntryPoint(name, _BUILT_IN[name], _GROUP).load())
+
+
+def model_name(engine: str, model: str | None) -> str:
+    """Return the name of a model for the transcript, without its directory.
+
+    Example:
+        >>> model_name("sphinx", None), model_name("whisper", "/models/faster-whisper-small")
+        ('sphinx_en_us', 'whisper:faster-whisper-small')
+    """
+    return find(engine).model if model is None else f"{engine}:{Path(model).name}"
+
+
+def supports(language_code: str | None, engine: str = DEFAULT) -> bool:
+    """Return True if the engine transcribes the language. None is the default of the interface, `en_us`."""
+    return (language_code or "en_us") in find(engine).languages
+
+
+def refusal(language_code: str, engine: str = DEFAULT) -> str:
+    """Return the error message for a language that the engine does not transcribe."""
+    instead = "no installed engine supports it; install one that does, or set base_url to a service with that language"
+    able = [name for name in names() if supports(language_code, name)]
+    return (
+        f"language_code {language_code!r} is not available: the {engine} engine transcribes "
+        f"{', '.join(sorted(find(engine).languages))} only; {_restart(able) or instead}"
+    )
+
+
+def _restart(able: list[str]) -> str:
+    """Return the advice to start the server with another engine; empty if none is able."""
+    return f"restart the server with --engine and one of: {', '.join(able)}" if able else ""
+
+
+def punctuates(engine: str) -> bool:
+    """Return True if the engine's words have capitals and punctuation."""
+    return bool(getattr(find(engine), "punctuates", False))
+
+
+def uses_all_cores(engine: str, model: str | None) -> bool:
+    """Return True if one instance of the engine uses all cores with this model."""
+    found: Any = find(engine)
+    return hasattr(found, "uses_all_cores") and bool(found.uses_all_cores(model))
+
+
+def stretch_limits(engine: str) -> StretchLimits:
+    """Return the lengths of the stretches of speech that the engine wants."""
+    limits: StretchLimits = getattr(find(engine), "stretches", StretchLimits())
+    return limits
+
+
+def default_model(engine: str, speech_model: str | None, language: str | None) -> str | None:
+    """Return the model for a job if none was configured. None: the engine has only one.
+
+    Example:
+        >>> default_model("whisper", "nano", "en_us"), default_model("whisper", "nano", "fr")
+        ('tiny.en', 'base')
+    """
+    found: Any = find(engine)
+    return str(found.default_model(speech_model, language)) if hasattr(found, "default_model") else None
+
+
+def ignored_options(engine: str, options: Mapping[str, Any]) -> list[str]:
+    """Return the options of a request that the engine cannot honour.
+
+    Example:
+        >>> ignored_options("whisper", {"disfluencies": True})
+        ['disfluencies that the model leaves out']
+    """
+    found: Any = find(engine)
+    return list(found.ignored(options)) if hasattr(found, "ignored") else []
+
+
+def detects_language(engine: str = DEFAULT) -> bool:
+    """Return True if the engine can detect the language."""
+    return hasattr(find(engine), "detect")
+
+
+def no_detection(engine: str = DEFAULT) -> str:
+    """Return the error message for a request of language detection that the engine cannot do."""
+    able = [name for name in names() if detects_language(name)]
+    instead = _restart(able) or "install an engine that can, or set base_url to a service that can"
+    return (
+        f"language_detection is not available: the {engine} engine cannot detect languages. Send language_code instead "
+        f"({', '.join(sorted(find(engine).languages))}); or {instead}"
+    )
+
+
+class Decoded(NamedTuple):
+    """Recognition result of a stretch of speech.
+
+    Attributes:
+        words: The words, with times relative to the stretch.
+        voice: Voice features, if they were requested.
+    """
+
+    words: list[RecognizedWord]
+    voice: NDArray[np.float16] | None
+
+
+_engines: dict[str, Engine] = {}  # holds only the engine of the current job of this process
+
+
+def decode(job: str, engine: str, options: EngineOptions, samples: Samples, voices: bool) -> Decoded:
+    """Recognize a stretch and compute its voice features. Each job gets a new engine in each process."""
+    if job not in _engines:
+        _engines.clear()  # before the new one is made: two would not fit the memory of a worker
+        _engines[job] = find(engine)(options)
+    words = _engines[job].transcribe(samples)
+    if not voices:
+        return Decoded(words, None)
+    from voxframe_engine.speech.diarization import voice_features
+
+    return Decoded(words, voice_features(samples))
+
+
+def detect_language(engine: str, model: str | None, samples: Samples) -> tuple[str, float]:
+    """Return the language of speech and the engine's confidence in it.
+
+    Raises:
+        JobFailed: The engine cannot detect languages.
+    """
+    if not detects_language(engine):  # the request came when the server had another engine
+        raise JobFailed(no_detection(engine))
+    _engines.clear()
+    found: Any = find(engine)(EngineOptions(model))
+    language, confidence = found.detect(samples)
+    return language, confidence
+
+
+class EngineChoice(NamedTuple):
+    """An engine and its models.
+
+    Attributes:
+        engine: Name of the engine.
+        best: Model for `speech_model` best, and if none is requested: a directory or a name. None: see
+            `default_model`.
+        nano: Model for `speech_model` nano. None: the same.
+    """
+
+    engine: str = DEFAULT
+    best: str | None = None
+    nano: str | None = None
+
+    def model(self, speech_model: str | None) -> str | None:
+        """Return the model for a value of `speech_model`.
+
+        Example:
+            >>> choice = EngineChoice("whisper", "medium", "tiny")
+            >>> choice.model("nano"), choice.model("best"), choice.model(None)
+            ('tiny', 'medium', 'medium')
+        """
+        return self.nano or self.best if speech_model == "nano" else self.best
+
+    @property
+    def uses_all_cores(self) -> bool:
+        """True if one instance of the engine uses all cores, with any of the models."""
+        return any(uses_all_cores(self.engine, model) for model in {self.best, self.nano or self.best})
+
+
+#: Choice of a server that was started without engine and model.
+DEFAULT_CHOICE = EngineChoice()
+
+
+def select_engine(
+    engine: str | None = None, model: str | None = None, nano_model: str | None = None, *, download: bool = True
+) -> EngineChoice:
+    """Return the engine given by arguments or the environment, after checking that it can be used.
+
+    If neither an engine nor a model is given, and the default engine has no model on this machine and cannot download
+    one, this logs a warning and returns pocketsphinx.
+
+    Args:
+        engine: Name of the engine. Default: `VOXFRAME_ENGINE`, else whisper.
+        model: Its model. Default: `VOXFRAME_MODEL`.
+        nano_model: Its model for `speech_model` nano. Default: `VOXFRAME_MODEL_NANO`, else the same as `model`.
+        download: Download models of voxframe that are not on this machine.
+
+    Raises:
+        SettingsError: There is no such engine, or no such model.
+        MissingExtraError: The extra of the engine is not installed.
+    """
+    named = engine or _environment("VOXFRAME_ENGINE")
+    choice = EngineChoice(
+        named or DEFAULT, model or _environment("VOXFRAME_MODEL"), nano_model or _environment("VOXFRAME_MODEL_NANO")
+    )
+    try:
+        _check(choice, download=download)
+    except (SettingsError, MissingExtraError) as error:
+        if named or choice.best or choice.nano:
+            raise
+        _log.warning("%s. %s.", error, WITHOUT_SPEECH)
+        return EngineChoice(FALLBACK)
+    return choice
+
+
+def _check(choice: EngineChoice, *, download: bool) -> None:
+    """Raise an error if there is no such engine, or if it cannot use its models."""
+    try:
+        found: Any = find(choice.engine)
+    except LookupError as error:
+        raise SettingsError(f"{error.args[0]}; choose one with --engine or VOXFRAME_ENGINE") from None
+    if hasattr(found, "check"):
+        for each in dict.fromkeys((choice.best, choice.nano or choice.best)):
+            found.check(each, download)
+    elif choice.best or choice.nano:
+        raise SettingsError(f"the {choice.engine} engine has a fixed model; omit --model and --nano-model")
+
+
+def _environment(name: str) -> str | None:
+    return os.environ.get(name, "").strip() or None

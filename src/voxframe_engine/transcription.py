@@ -1,0 +1,276 @@
+"""Transcription of a media file: from the file and the options of a job to the result fields of the API."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+
+from voxframe._text import join_words
+from voxframe_engine import analyses
+from voxframe_engine.child_process import end_with_parent
+from voxframe_engine.errors import JobFailed
+from voxframe_engine.speech import RATE, Samples, engines
+from voxframe_engine.speech.audio import Audio
+from voxframe_engine.speech.diarization import VoiceFeatures, label_speakers
+from voxframe_engine.speech.engines import (
+    Decoded,
+    EngineOptions,
+    StretchLimits,
+    decode,
+    detect_language,
+    stretch_limits,
+)
+from voxframe_engine.speech.vad import Segmenter, Stretch
+from voxframe_engine.text import Word, turns, utterance
+from voxframe_engine.text.formatting import (
+    add_capitals,
+    add_mark,
+    find_sentence_ends,
+    join_punctuation,
+    masked,
+    respell,
+    sentences_of,
+    split_punctuation,
+    without_filled_pauses,
+)
+
+_AHEAD = 2 * (os.cpu_count() or 1)  # maximum number of stretches in progress; bounds memory and keeps all cores busy
+_DETECTED = 30 * RATE  # samples of speech for the detection of a language
+
+
+def run_job(
+    media: Path,
+    options: Mapping[str, Any],
+    *,
+    progress: Callable[[float], None] = lambda _: None,
+    pool: Executor | None = None,
+    engine: str = engines.DEFAULT,
+    model: str | None = None,
+) -> dict[str, Any]:
+    """Transcribe a file.
+
+    Args:
+        media: The file, in any common container and codec.
+        options: Fields of the request; None and missing fields have their defaults.
+        progress: Called with the completed share, from 0 to 1, after each stretch of speech.
+        pool: Executor for speech decoding (see `new_pool`). None (default): decode in this process.
+        engine: Name of the speech engine.
+        model: Directory or name of its model. None (default): the engine's own.
+
+    Returns:
+        Result fields of the API: text, words, utterances (or None), confidence, audio_duration (whole seconds),
+        audio_channels (with multichannel), language_code, language_confidence (with language_detection),
+        language_model, acoustic_model, and the results of requested analyses (see `analyses.apply`).
+
+    Raises:
+        JobFailed: The job cannot be completed; its reason is the text for `error`.
+    """
+    language, confidence = options.get("language_code") or "en_us", None
+    if not engines.supports(language, engine):
+        raise JobFailed(engines.refusal(language, engine))
+    apart = bool(options.get("multichannel") or options.get("dual_channel"))
+    open_audio = partial(
+        Audio,
+        media,
+        separate_channels=apart,
+        start_ms=options.get("audio_start_from") or 0,
+        end_ms=options.get("audio_end_at"),
+    )
+    if model is None:
+        detected = bool(options.get("language_detection"))
+        model = engines.default_model(engine, options.get("speech_model"), None if detected else language)
+    least = options.get("speech_threshold")
+    if least:
+        fraction = _speech_fraction(open_audio())
+        if fraction < least:
+            raise JobFailed(
+                f"Speech makes up {fraction:.3f} of the audio, less than the speech_threshold of {least:g}."
+            )
+
+    if options.get("language_detection"):
+        threshold = options.get("language_confidence_threshold") or 0
+        language, confidence = _detected(open_audio(), engine, model, threshold, pool)
+
+    audio = open_audio()
+    boost, boost_param = tuple(options.get("word_boost") or ()), options.get("boost_param") or "default"
+    engine_options = EngineOptions(model, language, boost, boost_param)
+    channels: list[list[Word]] = [[] for _ in range(audio.channels)]
+    voices: list[list[VoiceFeatures]] = [[] for _ in range(audio.channels)]
+    voiced = bool(options.get("speaker_labels"))
+    for channel, stretch, decoded in _recognize(audio, engine, engine_options, voices=voiced, pool=pool):
+        at = (audio.start + stretch.start) * 1000 // RATE
+        channels[channel] += [
+            Word(word.text, at + word.start_ms, at + word.end_ms, word.confidence) for word in decoded.words
+        ]
+        if decoded.voice is not None:
+            voices[channel].append(VoiceFeatures(at, decoded.voice))
+        progress(audio.fraction_before(stretch.start + len(stretch.samples)))
+
+    _name_speakers(channels, voices, options, apart=apart)
+    written, english = engines.punctuates(engine), language in analyses.LANGUAGES
+    channels = [_shaped(words, options, written=written, english=english) for words in channels]
+    words = sorted((word for channel in channels for word in channel), key=lambda word: word.start)
+    named = engines.model_name(engine, model)
+    result = {
+        "text": join_words(word.text for word in words),
+        "words": [word.to_dict() for word in words],
+        "utterances": [utterance(turn) for turn in turns(channels)] if apart or options.get("speaker_labels") else None,
+        "confidence": sum(word.confidence for word in words) / len(words) if words else 0.0,
+        "audio_duration": round(audio.seconds),
+        "audio_channels": audio.channels if options.get("multichannel") else None,
+        "language_code": language,
+        "language_confidence": confidence,
+        "language_model": named,
+        "acoustic_model": named,
+    }
+    result = analyses.apply(result, options)
+    progress(1.0)
+    return result
+
+
+def _detected(audio: Audio, engine: str, model: str | None, least: float, pool: Executor | None) -> tuple[str, float]:
+    """Return the language of a recording and the engine's confidence in it."""
+    samples = _first_speech(audio)
+    if not len(samples):
+        raise JobFailed("No speech was found, so its language cannot be detected; send language_code instead.")
+    work = partial(detect_language, engine, model, samples)
+    # In the pool if there is one: its processes have the model, and this one stays small.
+    language, confidence = pool.submit(work).result() if pool is not None else work()
+    if confidence < least:
+        raise JobFailed(
+            f"The detected language {language!r} has a confidence of {confidence:.3f}, less than the "
+            f"language_confidence_threshold of {least:g}."
+        )
+    return language, round(confidence, 5)
+
+
+def _name_speakers(
+    channels: Sequence[Sequence[Word]],
+    voices: Sequence[Sequence[VoiceFeatures]],
+    options: Mapping[str, Any],
+    *,
+    apart: bool,
+) -> None:
+    """Set channel and speaker of words in place. Without speaker labels, each channel is a speaker."""
+    expected = options.get("speakers_expected")
+    if options.get("speaker_labels"):
+        for words, heard in zip(channels, voices, strict=True):
+            alone = expected is not None and expected <= len(channels)
+            label_speakers(words, heard, 1 if alone else expected if len(channels) == 1 else None)
+    for number, words in enumerate(channels, 1):
+        for word in words:
+            if apart:
+                word.channel = str(number)
+                word.speaker = str(number) if word.speaker is None else f"{number}{word.speaker}"
+
+
+def _shaped(words: Sequence[Word], options: Mapping[str, Any], *, written: bool, english: bool) -> list[Word]:
+    """Return the words of a channel, formatted according to the options.
+
+    Lists of English words are not used for other languages, in which they mean something else: "er" is "he" in German.
+
+    Args:
+        words: The words.
+        options: The fields of the request.
+        written: The engine has formatted them.
+        english: They are English.
+    """
+    if written:
+        words = split_punctuation(words)
+    # Whisper writes some recordings without any mark.
+    by_rules = not written or (english and not any(word.mark for word in words))
+    if by_rules:
+        find_sentence_ends(words)
+    if english and not options.get("disfluencies"):
+        words = without_filled_pauses(words)
+    words = respell(words, options.get("custom_spelling") or ())
+    format_text, punctuate = options.get("format_text") is not False, options.get("punctuate") is not False
+    if written:
+        join_punctuation(words, punctuate=punctuate, format_text=format_text)
+    if by_rules:
+        for sentence in sentences_of(words):
+            if format_text:
+                add_capitals(sentence)
+            if punctuate:
+                add_mark(sentence)
+    if english and options.get("filter_profanity"):
+        for word in words:
+            word.text = masked(word.text)
+    return list(words)
+
+
+def new_pool(workers: int | None = None) -> Executor:
+    """Create a pool of decoding processes, one per core by default. It can serve any number of jobs."""
+    return ProcessPoolExecutor(
+        workers or os.cpu_count() or 1,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=end_with_parent,
+        initargs=(os.getpid(),),
+    )
+
+
+def _recognize(
+    audio: Audio, engine: str, options: EngineOptions, *, voices: bool, pool: Executor | None
+) -> Iterator[tuple[int, Stretch, Decoded]]:
+    """Yield channel, stretch and words of all speech in a recording, ordered by the end of each stretch.
+
+    `voices` requests voice features too. Without a pool (see `new_pool`), this process decodes.
+    """
+    job = uuid4().hex
+    pending: deque[tuple[int, Stretch, Future[Decoded]]] = deque()
+
+    def oldest() -> tuple[int, Stretch, Decoded]:
+        channel, stretch, future = pending.popleft()
+        return channel, stretch, future.result()
+
+    try:
+        for channel, stretch in _stretches(audio, stretch_limits(engine)):
+            if pool is None:
+                yield channel, stretch, decode(job, engine, options, stretch.samples, voices)
+                continue
+            pending.append((channel, stretch, pool.submit(decode, job, engine, options, stretch.samples, voices)))
+            if len(pending) > _AHEAD:
+                yield oldest()
+        while pending:
+            yield oldest()
+    finally:
+        for _, _, future in pending:
+            future.cancel()
+
+
+def _first_speech(audio: Audio) -> Samples:
+    """Return the first 30 s of speech of all channels, with silence removed."""
+    found: list[Samples] = []
+    for _, stretch in _stretches(audio, StretchLimits()):
+        found.append(stretch.samples)
+        if sum(map(len, found)) >= _DETECTED:
+            break
+    return np.concatenate(found)[:_DETECTED] if found else np.zeros(0, np.int16)
+
+
+def _speech_fraction(audio: Audio) -> float:
+    """Return the fraction of a recording that is speech, 0 to 1. Speech on any of several channels counts."""
+    segmenters = [Segmenter() for _ in range(audio.channels)]
+    for block in audio.blocks():
+        for segmenter, samples in zip(segmenters, block, strict=True):
+            for _ in segmenter.feed(samples):
+                pass
+    return min(1.0, sum(segmenter.speech / max(segmenter.frames, 1) for segmenter in segmenters))
+
+
+def _stretches(audio: Audio, limits: StretchLimits) -> Iterator[tuple[int, Stretch]]:
+    segmenters = [Segmenter(limits) for _ in range(audio.channels)]
+    for block in audio.blocks():
+        for channel, samples in enumerate(block):
+            yield from ((channel, stretch) for stretch in segmenters[channel].feed(samples))
+    for channel, segmenter in enumerate(segmenters):
+        yield from ((channel, stretch) for stretch in segmenter.finish())

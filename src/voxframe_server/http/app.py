@@ -1,0 +1,395 @@
+"""The ASGI application of the embedded server, and its endpoints for uploads, transcripts, and streaming tokens."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from datetime import date
+from typing import Any, TypedDict
+from urllib.parse import urlencode
+
+import orjson
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.routing import Mount, Route, Router, WebSocketRoute
+
+from voxframe._text import DEFAULT_CHARS
+from voxframe.options import FIELDS, LIST_LIMIT, STATUSES, TOKEN_SECONDS
+from voxframe.validators import shown
+from voxframe_engine.answers.llm_request import Answerer
+from voxframe_engine.errors import RequestRefused
+from voxframe_engine.speech import engines
+from voxframe_engine.speech.engines import DEFAULT_CHOICE, EngineChoice
+from voxframe_engine.text import sentences
+from voxframe_server.data_dir import DataDir, RetentionPolicy
+from voxframe_server.http import llm_routes, openapi, page, serialization
+from voxframe_server.http.llm_routes import ResponseStore
+from voxframe_server.http.middleware import (
+    LOOPBACK,
+    AuthMiddleware,
+    ErrorMiddleware,
+    RateLimitMiddleware,
+    error_response,
+)
+from voxframe_server.http.request_bodies import (
+    read_json,
+    reports_unknown_fields,
+    save_upload,
+    unknown_fields,
+    validated,
+)
+from voxframe_server.http.server_state import UNKNOWN_ID, ServerState, TokenStore, json_response, route, server_state
+from voxframe_server.jobs import redacted_audio_store, webhook_delivery
+from voxframe_server.jobs.job_store import JobRecord, JobStore, Webhook
+from voxframe_server.jobs.redacted_audio_store import RedactedAudioStore
+from voxframe_server.jobs.scheduler import JobScheduler
+from voxframe_server.jobs.ssrf_guard import is_known_private, origin
+from voxframe_server.jobs.webhook_delivery import WebhookQueue, WebhookSender
+from voxframe_server.realtime.websocket import StreamEndpoint, StreamLimits
+
+_log = logging.getLogger("voxframe_server")
+_DEFAULT_LIMIT = 10
+#: Public content that needs no key and reveals nothing about stored data.
+_KEYLESS = page.KEYLESS | {"/openapi.json"}
+
+
+def make_app(
+    data_dir: DataDir,
+    key: str,
+    *,
+    llm_prefix: str = "llm",
+    allowed_origins: frozenset[str] = frozenset(),
+    hosts: frozenset[str] | None = LOOPBACK,
+    base_url: str = "http://127.0.0.1",
+    webhook_interval: float = webhook_delivery.INTERVAL,
+    answerer: Answerer | None = None,
+    llm_requests: int = 30,
+    stream_limits: StreamLimits | None = None,
+    choice: EngineChoice = DEFAULT_CHOICE,
+    retention: RetentionPolicy | None = None,
+) -> Starlette:
+    """Create the application. Jobs run during its lifespan.
+
+    Parameters without a description are those of `serve`. `allowed_origins` have the form of `ssrf_guard.origin`.
+    `hosts` are the allowed host names of the server; None allows any. `base_url` is the URL in notifications. Without
+    an `answerer`, responses quote the transcripts; without `stream_limits`, those of the speech engine apply.
+    """
+    data_dir.make()
+    jobs = JobStore(data_dir.database)
+    responses = ResponseStore(data_dir.responses)
+    redacted_audio = RedactedAudioStore(data_dir, key)
+    sender = WebhookSender(
+        WebhookQueue(jobs.database), lambda job_id: redacted_audio.url(job_id, base_url), webhook_interval
+    )
+    scheduler = JobScheduler(jobs, data_dir, allowed_origins, sender.wake, choice, retention)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        scheduler.start()
+        sender.start()
+        try:
+            yield
+        finally:
+            await streaming.close()
+            await run_in_threadpool(scheduler.stop)
+            await run_in_threadpool(sender.stop)
+            jobs.close()
+            responses.close()
+
+    tokens = TokenStore()
+    streaming = StreamEndpoint(key, tokens, stream_limits, choice)
+    language_model = Router(llm_routes.ROUTES, redirect_slashes=False)
+
+    app = Starlette(
+        routes=[
+            *page.ROUTES,
+            Route("/openapi.json", _description(llm_prefix), methods=["GET"]),
+            Route("/v2/upload", upload, methods=["POST"]),
+            route("/v2/transcript", get=listing, post=create),
+            route("/v2/transcript/{transcript_id}", get=show, delete=delete),
+            Route("/v2/transcript/{transcript_id}/{resource}", derived, methods=["GET"]),
+            Route(redacted_audio_store.PREFIX + "{name}", redacted_file, methods=["GET"]),
+            Mount(f"/{llm_prefix}/v3", RateLimitMiddleware(language_model, llm_requests)),
+            Route("/v2/realtime/token", create_token, methods=["POST"]),
+            WebSocketRoute("/v2/realtime/ws", streaming.endpoint),
+        ],
+        middleware=[
+            Middleware(ErrorMiddleware),
+            Middleware(AuthMiddleware, key=key, hosts=hosts, signed=redacted_audio_store.PREFIX, keyless=_KEYLESS),
+        ],
+        exception_handlers={HTTPException: _http_error},
+        lifespan=lifespan,
+    )
+    app.router.redirect_slashes = False
+    app.state.server = ServerState(
+        data_dir, jobs, scheduler, key, hosts, redacted_audio, set(allowed_origins), choice.engine, tokens
+    )
+    app.state.llm = llm_routes.LLMState(answerer, responses)
+    return app
+
+
+def _description(llm_prefix: str) -> Callable[[Request], Response]:
+    body = orjson.dumps(openapi.document(llm_prefix))
+    return lambda _: Response(body, media_type="application/json")
+
+
+def _http_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    message = "Not found" if error.status_code == 404 and error.detail == "Not Found" else error.detail
+    return error_response(error.status_code, message, dict(error.headers or {}))
+
+
+def _base_url(request: Request) -> str:
+    return f"{request.url.scheme}://{request.headers['host']}"
+
+
+async def upload(request: Request) -> Response:
+    """POST /v2/upload: store a file and return its URL."""
+    state = server_state(request)
+    upload_id = await save_upload(request, state.data_dir)
+    try:
+        await run_in_threadpool(state.jobs.add_upload, upload_id, state.owner)
+    except sqlite3.Error:
+        state.data_dir.upload(upload_id).unlink(missing_ok=True)
+        raise
+    return json_response({"upload_url": f"{_base_url(request)}/upload/{upload_id}"})
+
+
+async def create(request: Request) -> Response:
+    """POST /v2/transcript: queue a job."""
+    body = await read_json(request)
+    unknown = unknown_fields("POST /v2/transcript", body, FIELDS, {"custom_spelling": ("from", "to")})
+    with reports_unknown_fields(unknown):
+        created = await run_in_threadpool(_create, server_state(request), body)
+    assert isinstance(body, Mapping)  # otherwise it was refused
+    names = engines.ignored_options(server_state(request).engine, body)
+    if body.get("language_detection") and body.get("filter_profanity"):
+        names.append("filter_profanity unless the speech is English")  # of analyses, the result says it
+    ignored = ", ".join(names)
+    if ignored:
+        _log.warning("job %s: not honoured: %s", created["id"], ignored)
+    return json_response(created, headers=unknown | ({"X-Ignored-Options": ignored} if ignored else {}))
+
+
+def _create(state: ServerState, body: object) -> dict[str, Any]:
+    try:
+        fields = validated(body, state.engine)
+    except RequestRefused as refused:
+        raise HTTPException(400, str(refused)) from None
+    webhook = _webhook(state, fields)
+    job = state.jobs.add(fields, state.upload_of(fields["audio_url"]), state.owner, state.data_dir.job, webhook)
+    state.scheduler.wake()
+    _log.info("job %s: queued, with %d before it", job.id, state.jobs.ahead(job))
+    return serialization.transcript(job, None)
+
+
+def _webhook(state: ServerState, fields: dict[str, Any]) -> Webhook | None:
+    """Return the notifications of a job. The header value is removed from the request and stored separately."""
+    header_value = fields.pop("webhook_auth_header_value", None)
+    url = fields.get("webhook_url")
+    if url is None:
+        return None
+    try:
+        name = origin(url)
+        private = is_known_private(url)
+    except ValueError:  # its text may contain a password
+        raise HTTPException(400, "webhook_url must be an http or https URL") from None
+    allowed = name in state.webhook_origins
+    if private and not allowed:
+        raise HTTPException(
+            400,
+            f"webhook_url leads to {name}, which is not on the public internet; to allow it, start the server with "
+            f"--allow-origin {name}",
+        )
+    events = ("transcript", "redacted_audio") if fields.get("redact_pii_audio") else ("transcript",)
+    return Webhook(events, allowed, header_value)
+
+
+def show(request: Request) -> Response:
+    """GET /v2/transcript/{id}: return a transcript."""
+    state = server_state(request)
+    job = state.job(request.path_params["transcript_id"])
+    return json_response(serialization.transcript(job, state.result(job)))
+
+
+def delete(request: Request) -> Response:
+    """DELETE /v2/transcript/{id}: delete media and result, and stop the job if it is running."""
+    state = server_state(request)
+    job = state.job(request.path_params["transcript_id"])
+    result = state.result(job) if state.data_dir.result(job.id).exists() else None
+    unused = state.jobs.delete(job.id, serialization.kept(result))
+    shutil.rmtree(state.data_dir.job(job.id), ignore_errors=True)
+    for media in unused:
+        (state.data_dir.root / media).unlink(missing_ok=True)
+    state.scheduler.wake()
+    _log.info("job %s: deleted", job.id)
+    return json_response(serialization.transcript(state.job(job.id), None))
+
+
+def listing(request: Request) -> Response:
+    """GET /v2/transcript: return a page of transcripts, newest first."""
+    state, query = server_state(request), request.query_params
+    filters = _filters(query.get)
+    limit = _limit(query.get("limit"))
+    before, after = (_position(state, query.get(name), name) for name in ("before_id", "after_id"))
+    found = state.jobs.page(limit, **filters, before=before, after=after)
+    base = _base_url(request)
+    kept = {name: str(value) for name, value in filters.items() if value}
+
+    def link(**more: str) -> str:
+        return f"{base}/v2/transcript?{urlencode({'limit': limit, **kept, **more})}"
+
+    here = {name: query[name] for name in ("before_id", "after_id") if query.get(name)}
+    return json_response(
+        {
+            "page_details": {
+                "limit": limit,
+                "result_count": found.total,
+                "current_url": link(**here),
+                "prev_url": link(before_id=found.jobs[-1].id) if found.older else None,
+                "next_url": link(after_id=found.jobs[0].id) if found.newer else None,
+            },
+            "transcripts": [serialization.list_item(job, base) for job in found.jobs],
+        }
+    )
+
+
+def _limit(text: str | None) -> int:
+    if not text:
+        return _DEFAULT_LIMIT
+    if not text.isascii() or not text.isdecimal() or len(text) > 9 or not 1 <= int(text) <= LIST_LIMIT:
+        raise HTTPException(400, f"limit must be a whole number from 1 to {LIST_LIMIT}, not {shown(text)}")
+    return int(text)
+
+
+class _Filters(TypedDict):
+    status: str | None
+    created_on: str | None
+    throttled_only: bool
+
+
+def _filters(given: Callable[[str], str | None]) -> _Filters:
+    """Return the list filters of a query, in any spelling used by clients."""
+    status = (given("status") or "").rpartition(".")[2].lower() or None
+    if status is not None and status not in STATUSES:
+        raise HTTPException(400, f"status must be one of {', '.join(STATUSES)}, not {shown(given('status'))}")
+    created_on = given("created_on") or None
+    if created_on is not None:
+        try:
+            created_on = date.fromisoformat(created_on).isoformat()
+        except ValueError:
+            raise HTTPException(400, f"created_on must be a date written YYYY-MM-DD, not {shown(created_on)}") from None
+    throttled = (given("throttled_only") or "false").lower()
+    if throttled not in ("true", "false", "1", "0"):
+        raise HTTPException(400, f"throttled_only must be true or false, not {shown(given('throttled_only'))}")
+    return {"status": status, "created_on": created_on, "throttled_only": throttled in ("true", "1")}
+
+
+def _position(state: ServerState, job_id: str | None, name: str) -> int | None:
+    if not job_id:
+        return None
+    job = state.jobs.get(job_id)
+    if job is None:
+        raise HTTPException(400, f"{name}: {UNKNOWN_ID}")
+    return job.seq
+
+
+def derived(request: Request) -> Response:
+    """GET /v2/transcript/{id}/{resource}: return a resource derived from a completed transcript."""
+    state, name = server_state(request), request.path_params["resource"]
+    job = state.job(request.path_params["transcript_id"])
+    if name == "redacted-audio":
+        return _redacted_audio(state, job, request)
+    make = _VIEWS.get(name)
+    if make is None:
+        raise HTTPException(404, f"a transcript has no {shown(name)}; it has {', '.join(_VIEWS)}, redacted-audio")
+    if job.deleted or job.status != "completed":
+        raise HTTPException(400, f"{name} requires a completed transcript; {_state(job)}")
+    transcript = serialization.transcript(job, state.result(job))
+    try:
+        made = make(transcript, request)
+    except ValueError as error:
+        raise HTTPException(400, str(error)) from None
+    return made if isinstance(made, Response) else json_response(made)
+
+
+def _state(job: JobRecord) -> str:
+    if job.deleted:
+        return "this one was deleted"
+    return f"its status is {job.status}" + (f": {job.error}" if job.status == "error" else "")
+
+
+def _subtitles(write: Callable[[dict[str, Any], int], str]) -> Callable[[dict[str, Any], Request], Response]:
+    def make(transcript: dict[str, Any], request: Request) -> Response:
+        given = request.query_params.get("chars_per_caption") or str(DEFAULT_CHARS)
+        if not given.isascii() or not given.isdecimal() or not given.strip("0"):
+            raise ValueError(f"chars_per_caption must be a whole number of at least 1, not {shown(given)}")
+        # No caption is longer than nine digits can say, and Python refuses to read thousands of digits.
+        return PlainTextResponse(write(transcript, int(given) if len(given) < 10 else 10**9))
+
+    return make
+
+
+def _word_search(transcript: dict[str, Any], request: Request) -> dict[str, Any]:
+    wanted = serialization.search_terms(request.query_params.getlist("words"))
+    matches = serialization.search_words(transcript["words"] or [], wanted)
+    return {"id": transcript["id"], "total_count": sum(match["count"] for match in matches), "matches": matches}
+
+
+def _redacted_audio(state: ServerState, job: JobRecord, request: Request) -> Response:
+    try:
+        ready = state.redacted.view(job, _base_url(request))
+    except redacted_audio_store.RedactedAudioUnavailable as error:
+        raise HTTPException(400, str(error)) from None
+    return json_response(ready, 200 if ready else 202)
+
+
+def redacted_file(request: Request) -> Response:
+    """GET /redacted-audio/{name}: return redacted audio, complete or in ranges, if the URL is signed."""
+    query = request.query_params
+    try:
+        path, kind = server_state(request).redacted.at(
+            request.path_params["name"], query.get("Expires", ""), query.get("Signature", "")
+        )
+        return FileResponse(path, media_type=kind, headers={"X-Content-Type-Options": "nosniff"})
+    except PermissionError as error:
+        raise HTTPException(403, str(error)) from None
+    except FileNotFoundError as error:
+        raise HTTPException(404, str(error)) from None
+
+
+async def create_token(request: Request) -> Response:
+    """POST /v2/realtime/token: issue a token."""
+    body = await read_json(request)
+    unknown = unknown_fields("POST /v2/realtime/token", body, ("expires_in",))
+    with reports_unknown_fields(unknown):
+        return json_response({"token": _issue_token(server_state(request).tokens, body)}, headers=unknown)
+
+
+def _issue_token(tokens: TokenStore, body: object) -> str:
+    seconds = body.get("expires_in") if isinstance(body, dict) else None
+    if isinstance(seconds, str) and seconds.isascii() and seconds.isdecimal() and len(seconds) < 10:
+        seconds = int(seconds)
+    low, high = TOKEN_SECONDS
+    if not isinstance(seconds, int | float) or not low <= seconds <= high:
+        raise HTTPException(400, f"expires_in must be a number of seconds from {low} to {high}, not {shown(seconds)}")
+    token = tokens.issue(seconds)
+    if token is None:
+        raise HTTPException(429, "too many unused tokens; use some of them, or wait until they expire")
+    return token
+
+
+_VIEWS: dict[str, Callable[[dict[str, Any], Request], Response | dict[str, Any]]] = {
+    "srt": _subtitles(sentences.srt),
+    "vtt": _subtitles(sentences.vtt),
+    "paragraphs": lambda transcript, _: serialization.paragraphs(transcript),
+    "sentences": lambda transcript, _: serialization.sentences(transcript),
+    "word-search": _word_search,
+}

@@ -1,0 +1,326 @@
+"""Request bodies: reading them with limits, validating them, and their JSON Schemas.
+
+The schemas of transcription options come from `voxframe.options.FIELDS`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import uuid
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from io import BufferedWriter
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+from anyio import fail_after
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+
+from voxframe import options
+from voxframe._files import put_in_place
+from voxframe.validators import Number, Text, WebAddress
+from voxframe_engine import analyses
+from voxframe_engine.errors import RequestRefused
+from voxframe_engine.speech import engines
+from voxframe_server.data_dir import DataDir
+from voxframe_server.http.middleware import drain
+
+Schema = dict[str, Any]
+
+_log = logging.getLogger("voxframe_server")
+
+#: Maximum size of a JSON body and of an upload in bytes.
+MAX_JSON = 5 * 10**6
+MAX_UPLOAD = 2_200_000_000
+#: Maximum wait for the next part of a body in seconds.
+STALLED = 60.0
+_WRITE = 1 << 20
+HEADER = "X-Unknown-Fields"
+_MAX_NAMES, _MAX_CHARS = 20, 60
+#: Request fields that are for English alone.
+_ENGLISH = (*analyses.OPTIONS, "filter_profanity")
+#: Maximum number of boosted words and phrases, and maximum length of one in characters.
+BOOSTED, BOOSTED_CHARS = 1000, 100
+#: Headers that control the framing of a request, which a client may not set.
+_FRAMING = frozenset(
+    "connection content-encoding content-length content-type expect host keep-alive te trailer transfer-encoding "
+    "upgrade".split()
+)
+
+
+async def read_json(request: Request) -> object:
+    """Return the JSON body of a request.
+
+    Raises:
+        HTTPException: 413 if it is too large, 408 if it stalls, 400 if it is not JSON.
+    """
+    body = bytearray()
+    async for chunk in _limited(request, MAX_JSON, "a JSON body"):
+        body += chunk
+    try:
+        return orjson.loads(bytes(body).removeprefix(b"\xef\xbb\xbf"))
+    except orjson.JSONDecodeError as error:
+        raise HTTPException(400, f"the body is not JSON: {error}") from None
+
+
+async def save_upload(request: Request, data_dir: DataDir, limit: int = MAX_UPLOAD) -> str:
+    """Stream a request body to disk.
+
+    Returns:
+        Id of the upload. Its file is complete and synced to disk.
+
+    Raises:
+        HTTPException: 413 if it is too large, 408 if it stalls, 400 if it is empty.
+    """
+    upload_id = str(uuid.uuid4())
+    part = data_dir.uploads / f".{upload_id}"
+    size, buffer = 0, bytearray()
+    try:
+        with part.open("wb") as file:
+            async for chunk in _limited(request, limit, "an upload"):
+                size += len(chunk)
+                buffer += chunk
+                if len(buffer) >= _WRITE:
+                    await run_in_threadpool(file.write, buffer)
+                    buffer = bytearray()
+            await run_in_threadpool(file.write, buffer)
+            await run_in_threadpool(_sync, file)
+        if not size:
+            raise HTTPException(400, "the upload is empty: send the bytes of the media file as the body")
+        await run_in_threadpool(put_in_place, part, data_dir.upload(upload_id))
+    finally:
+        part.unlink(missing_ok=True)
+    return upload_id
+
+
+def _sync(file: BufferedWriter) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+async def _limited(request: Request, limit: int, kind: str) -> AsyncIterator[bytes]:
+    """Yield the body of a request; refuse it if its Content-Length, or its actual size, exceeds the limit."""
+    chunks, size = request.stream(), 0
+    too_large = HTTPException(413, f"{kind} may have at most {limit / 1e6:g} MB")
+    length = request.headers.get("content-length", "0")
+    if length.isdecimal() and int(length) > limit:
+        if "expect" not in request.headers:
+            await drain(chunks)
+        raise too_large
+    while True:
+        try:
+            with fail_after(STALLED):
+                chunk = await anext(chunks, None)
+        except TimeoutError:
+            message = f"the body of the request stalled for {STALLED:g} s"
+            raise HTTPException(408, message, {"Connection": "close"}) from None
+        except ClientDisconnect:
+            raise HTTPException(400, "the body ended before it was complete") from None
+        if chunk is None:
+            return
+        size += len(chunk)
+        if size > limit:
+            await drain(chunks)
+            raise too_large
+        yield chunk
+
+
+def unknown_fields(
+    request: str, body: object, known: Iterable[str], nested: Mapping[str, Iterable[str]] | None = None
+) -> dict[str, str]:
+    """Log the names of unknown fields, and return the response header that names them; empty if there are none.
+
+    Names are percent-encoded because they may contain any character. Values are never shown.
+
+    Args:
+        request: Name of the request, for the log.
+        body: Body of the request.
+        known: Names of the known fields.
+        nested: Names of the known fields of objects in lists, by the name of the list.
+
+    Example:
+        >>> unknown_fields("transcript", {"audio_url": "...", "speaker labels": True}, ["audio_url"])
+        {'X-Unknown-Fields': 'speaker%20labels'}
+        >>> unknown_fields("token", {"expires_in": 60, "": 1}, ["expires_in"])
+        {'X-Unknown-Fields': '(empty)'}
+    """
+    if not isinstance(body, Mapping):
+        return {}
+    known = set(known)
+    names = [name for name in body if name not in known]
+    for parent, fields in (nested or {}).items():
+        entries = body.get(parent)
+        for entry in entries if isinstance(entries, list) else ():
+            if isinstance(entry, Mapping):
+                names += [f"{parent}.{name}" for name in entry if name not in fields]
+    names = list(dict.fromkeys(names))
+    if not names:
+        return {}
+    # A header value must not end with a space, which an empty name would leave there.
+    shown = [quote(name[:_MAX_CHARS], safe="") or "(empty)" for name in names[:_MAX_NAMES]]
+    more = [f"and-{len(names) - _MAX_NAMES}-more"] if len(names) > _MAX_NAMES else []
+    text = ", ".join(shown + more)
+    _log.warning("%s: unknown fields were ignored: %s", request, text)
+    return {HEADER: text}
+
+
+@contextmanager
+def reports_unknown_fields(header: Mapping[str, str]) -> Iterator[None]:
+    """Add the header to error responses too: a missing field may be one with a misspelled name."""
+    try:
+        yield
+    except HTTPException as error:
+        raise HTTPException(error.status_code, error.detail, {**(error.headers or {}), **header}) from None
+
+
+def validated(body: object, engine: str = engines.DEFAULT) -> dict[str, Any]:
+    """Return the known fields of a request body in a normalized form, without nulls.
+
+    Args:
+        body: The decoded body.
+        engine: Name of the speech engine for the job.
+
+    Raises:
+        RequestRefused: A value is invalid, `audio_url` is missing, or an option is not supported by this server. The
+            message lists all problems.
+    """
+    if not isinstance(body, Mapping):
+        raise RequestRefused("the body must be a JSON object with at least audio_url")
+    problems = options.problems(body)
+    if body.get("audio_url") is None:
+        problems.insert(0, "audio_url is required: an http or https URL of the media, or an upload_url of this server")
+    given = options.normalise(body)
+    if given.get("webhook_auth_header_name", "").lower() in _FRAMING:
+        problems.append(
+            f"webhook_auth_header_name may not be {given['webhook_auth_header_name']}, which frames a request"
+        )
+    if given.get("redact_pii_audio") and not given.get("redact_pii"):
+        problems.append("redact_pii_audio requires redact_pii, which finds the personal data to cover")
+    boost = given.get("word_boost", ())
+    if len(boost) > BOOSTED or any(len(term) > BOOSTED_CHARS for term in boost):
+        problems.append(
+            f"word_boost may have at most {BOOSTED} words or phrases of at most {BOOSTED_CHARS} characters each"
+        )
+    problems += _language(given, engine)
+    if problems:
+        raise RequestRefused("; ".join(problems))
+    return given
+
+
+def _language(given: Mapping[str, Any], engine: str) -> list[str]:
+    """Return the problems with the language options."""
+    if given.get("language_detection"):
+        # The language is known only later; results of analyses that do not support it have the status unavailable.
+        return [] if engines.detects_language(engine) else [engines.no_detection(engine)]
+    language = given.get("language_code")
+    if language is None or language in analyses.LANGUAGES:
+        return []
+    if not engines.supports(language, engine):
+        return [engines.refusal(language, engine)]
+    wanted = [name for name in _ENGLISH if given.get(name)]
+    return [f"The following models are not available in this language: {', '.join(wanted)}"] if wanted else []
+
+
+TEXT: Schema = Text().schema
+ADDRESS: Schema = WebAddress().schema
+SHARE: Schema = Number(0, 1).schema
+
+
+def or_null(schema: Schema) -> Schema:
+    """Return the schema of a value that may be null.
+
+    Example:
+        >>> or_null({"type": "integer"})
+        {'anyOf': [{'type': 'integer'}, {'type': 'null'}]}
+    """
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def option_schemas() -> dict[str, Schema]:
+    """Return the schema of each option of a transcription request by name. Null means absent."""
+    fields = [field for field in options.FIELDS.values() if field.name != "audio_url"]
+    schemas = {field.name: field.type.schema | {"description": field.help} for field in fields}
+    schemas["word_boost"] |= {"maxItems": BOOSTED, "description": f"At most {BOOSTED_CHARS} characters each."}
+    return schemas
+
+
+def _with_default(name: str, schema: Schema) -> Schema:
+    default = options.FIELDS[name].default
+    if default is None:
+        return or_null(schema)
+    return or_null(schema) | {"default": list(default) if isinstance(default, tuple) else default}
+
+
+def transcript_request() -> Schema:
+    """Return the schema of a request for a transcript."""
+    return {
+        "type": "object",
+        "required": ["audio_url"],
+        "properties": {"audio_url": ADDRESS}
+        | {name: _with_default(name, schema) for name, schema in option_schemas().items()},
+    }
+
+
+def token_request() -> Schema:
+    """Return the schema of a request for a temporary token."""
+    low, high = options.TOKEN_SECONDS
+    seconds = {"type": "number", "minimum": low, "maximum": high, "description": "seconds"}
+    return {"type": "object", "required": ["expires_in"], "properties": {"expires_in": seconds}}
+
+
+_IDS: Schema = {"type": "array", "items": {"type": "string", "pattern": r"\S"}, "maxItems": options.LLM_TRANSCRIPTS}
+_SOURCES: Schema = {
+    "type": "array",
+    "items": {"type": "object", "required": ["id"], "properties": {"id": TEXT, "type": {"const": "transcript"}}},
+}
+_QUESTIONS: Schema = {
+    "type": "array",
+    "minItems": 1,
+    "items": {
+        "type": "object",
+        "required": ["question"],
+        "properties": {
+            "question": {"type": "string", "pattern": r"\S"},
+            "context": {"description": "Text, or any JSON."},
+            "answer_format": or_null({"type": "string"}),
+            "answer_options": or_null({"type": "array", "items": {"type": "string", "pattern": r"\S"}}),
+        },
+    },
+}
+#: Operation ids of the language-model tasks.
+TASK_NAMES = {
+    "summary": "summarize",
+    "task": "doTask",
+    "question-answer": "answerQuestions",
+    "action-items": "listActions",
+}
+#: Additional fields of each task, and which of them are required.
+_TASKS: dict[str, tuple[dict[str, Schema], tuple[str, ...]]] = {
+    "summary": ({}, ()),
+    "task": ({"prompt": {"type": "string", "pattern": r"\S"}}, ("prompt",)),
+    "question-answer": ({"questions": _QUESTIONS}, ("questions",)),
+    "action-items": ({}, ()),
+}
+
+
+def llm_request(task: str) -> Schema:
+    """Return the schema of a language-model request: transcripts, as ids or as sources, or `input_text`."""
+    more, required = _TASKS[task]
+    size = {"type": "integer", "minimum": 1, "maximum": options.LLM_OUTPUT_TOKENS, "description": "tokens"}
+    fields = {
+        "transcript_ids": or_null(_IDS),
+        "sources": or_null(_SOURCES),
+        "input_text": or_null({"type": "string", "description": f"at most {options.LLM_INPUT_DEFAULT} tokens"}),
+        "context": {"description": "Text, or any JSON."},
+        "final_model": or_null({"type": "string", "pattern": r"\S"}),
+        "max_output_size": or_null(size),
+        "temperature": or_null(SHARE),
+        "answer_format": or_null({"type": "string"}),
+    }
+    for name, default in options.LLM_DEFAULTS.items():
+        fields[name] = fields[name] | {"default": default}
+    return {"type": "object", "required": list(required), "properties": fields | more}

@@ -1,0 +1,1 @@
+"""Jobs of the embedded server: queue, worker processes, retention and webhooks."""

@@ -1,0 +1,406 @@
+"""Jobs and uploads in SQLite: requests, statuses, and the server process that runs each job.
+
+The end of a job and its notification are recorded in one transaction (see `webhook_delivery`).
+
+A job is `queued`, `processing`, `completed` or `error`. The server process that works on a job is its holder; a queued
+job has a holder while its media is downloaded. When a holder dies, another process releases its jobs, which are queued
+again.
+
+Triggers keep the number of jobs per list filter up to date, because counting would read all jobs for each page of a
+list. In the table `totals`, '' stands for any status or any day, and 0 for jobs whether throttled or not.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+
+from voxframe_server.jobs.database import Database
+
+_JOBS = """
+CREATE TABLE IF NOT EXISTS jobs (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    status TEXT NOT NULL CHECK (status IN ('queued', 'processing', 'completed', 'error')),
+    created TEXT NOT NULL,
+    completed TEXT,
+    request TEXT NOT NULL,
+    media TEXT,
+    error TEXT,
+    holder TEXT,
+    crashes INTEGER NOT NULL DEFAULT 0,
+    throttled INTEGER,
+    deleted INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX IF NOT EXISTS jobs_status ON jobs (status);
+CREATE TABLE IF NOT EXISTS uploads (id TEXT PRIMARY KEY, owner TEXT NOT NULL, created TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS webhooks (
+    seq INTEGER PRIMARY KEY,
+    job TEXT NOT NULL,
+    event TEXT NOT NULL CHECK (event IN ('transcript', 'redacted_audio')),
+    allowed INTEGER NOT NULL,
+    header_value TEXT,
+    tries INTEGER NOT NULL DEFAULT 0,
+    due REAL,
+    status_code INTEGER,
+    UNIQUE (job, event)
+);
+CREATE INDEX IF NOT EXISTS webhooks_due ON webhooks (due);
+"""
+
+
+def _add(row: str, by: int) -> str:
+    """Return the statement that adds `by` to each total of a job."""
+    kinds = [
+        f"SELECT {status} AS status, {day} AS day, {throttled} AS throttled"
+        for status in ("''", f"{row}.status")
+        for day in ("''", f"substr({row}.created, 1, 10)")
+        for throttled in ("0", f"coalesce({row}.throttled, 0)")
+    ]
+    # UNION removes duplicates: a job that is not throttled counts once in each total.
+    return (
+        f"INSERT INTO totals SELECT status, day, throttled, {by} FROM ({' UNION '.join(kinds)}) WHERE 1 "  # noqa: S608
+        f"ON CONFLICT DO UPDATE SET jobs = jobs + ({by});"
+    )
+
+
+_TOTALS = """
+CREATE INDEX IF NOT EXISTS jobs_day ON jobs (substr(created, 1, 10));
+CREATE INDEX IF NOT EXISTS jobs_status_day ON jobs (status, substr(created, 1, 10));
+CREATE INDEX IF NOT EXISTS jobs_throttled ON jobs (throttled) WHERE throttled = 1;
+CREATE TABLE IF NOT EXISTS totals (
+    status TEXT NOT NULL, day TEXT NOT NULL, throttled INTEGER NOT NULL, jobs INTEGER NOT NULL,
+    PRIMARY KEY (status, day, throttled)
+) WITHOUT ROWID;
+INSERT INTO totals SELECT * FROM (
+    WITH either (n) AS (VALUES (0), (1))
+    SELECT iif(s.n, status, ''), iif(d.n, substr(created, 1, 10), ''), t.n, count(*)
+    FROM jobs, either AS s, either AS d, either AS t
+    WHERE t.n = 0 OR throttled = 1 GROUP BY 1, 2, 3
+) WHERE NOT EXISTS (SELECT 1 FROM totals);
+CREATE TRIGGER IF NOT EXISTS totals_insert AFTER INSERT ON jobs BEGIN {inserted} END;
+CREATE TRIGGER IF NOT EXISTS totals_update AFTER UPDATE OF status, throttled ON jobs BEGIN {removed} {inserted} END;
+"""
+
+#: Version of the tables.
+_VERSION = 2
+#: Statements that create missing tables, triggers and indexes, and count existing jobs.
+_SCHEMA = _JOBS + _TOTALS.format(inserted=_add("NEW", 1), removed=_add("OLD", -1))
+#: Number of jobs with a status ('' for any), created on a day ('' for any), throttled (1) or any (0).
+_TOTAL = "SELECT jobs FROM totals WHERE status = ? AND day = ? AND throttled = ?"
+
+
+#: Stage of a job: download of its media, or transcription, which needs a core.
+Stage = Literal["fetch", "speech"]
+_WAITING = {"fetch": "media IS NULL", "speech": "media IS NOT NULL"}
+
+#: Rows of jobs with the status of the last response to their notification.
+_JOB_ROWS = """(SELECT jobs.*, webhooks.status_code AS webhook_status_code
+    FROM jobs LEFT JOIN webhooks ON webhooks.job = jobs.id AND webhooks.event = 'transcript')"""
+
+
+@dataclass(frozen=True)
+class JobRecord:
+    """A row of the jobs table.
+
+    Attributes:
+        seq: Position in the order of creation.
+        id: Id of the transcript.
+        status: queued, processing, completed or error.
+        created: Time of the request, ISO, UTC.
+        completed: Time of completion.
+        request: Known fields of the request; for a deleted job, the fields that were kept.
+        media: Path of the media in the data directory, or None if it is not downloaded yet.
+        error: Reason of the failure.
+        holder: Server process that works on the job.
+        crashes: Number of crashed worker processes.
+        throttled: True while it waits for other jobs, False once it no longer does, None if it never did.
+        deleted: True if the user deleted it.
+        webhook_status_code: Status of the last response to its notification.
+    """
+
+    seq: int
+    id: str
+    status: str
+    created: str
+    completed: str | None
+    request: dict[str, Any]
+    media: str | None
+    error: str | None
+    holder: str | None
+    crashes: int
+    throttled: bool | None
+    deleted: bool
+    webhook_status_code: int | None = None
+
+
+@dataclass(frozen=True)
+class Webhook:
+    """Notification settings of a job. The URL is in the request.
+
+    Attributes:
+        events: Events to notify: "transcript", "redacted_audio".
+        allowed: True if the origin of the URL was allowed explicitly.
+        header_value: Value of the header requested by the receiver; deleted as soon as it is no longer needed.
+    """
+
+    events: tuple[str, ...]
+    allowed: bool
+    header_value: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class JobPage:
+    """A page of jobs, newest first.
+
+    Attributes:
+        jobs: The jobs.
+        total: Number of matching jobs on all pages.
+        older: True if older jobs match.
+        newer: True if newer jobs match.
+    """
+
+    jobs: list[JobRecord]
+    total: int
+    older: bool
+    newer: bool
+
+
+def now() -> str:
+    """Return the current time in the format of the API: UTC, ISO without time zone, microseconds."""
+    return datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
+
+
+def _job(row: sqlite3.Row) -> JobRecord:
+    fields = dict(row)
+    fields["request"] = orjson.loads(fields["request"])
+    fields["throttled"] = None if fields["throttled"] is None else bool(fields["throttled"])
+    fields["deleted"] = bool(fields["deleted"])
+    return JobRecord(**fields)
+
+
+class JobStore:
+    """The jobs of one data directory. Safe to use from several threads and processes.
+
+    Args:
+        path: The SQLite file.
+
+    Attributes:
+        database: The open database, which holds other tables too.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.database = Database(path, _SCHEMA, _VERSION)
+        self._transaction, self._rows = self.database.transaction, self.database.rows
+
+    def close(self) -> None:
+        """Close the database."""
+        self.database.close()
+
+    # Used by the endpoints
+
+    def add_upload(self, upload_id: str, owner: str) -> None:
+        """Record a completed upload."""
+        with self._transaction() as run:
+            run("INSERT INTO uploads VALUES (?, ?, ?)", (upload_id, owner, now()))
+
+    def add(
+        self,
+        request: dict[str, Any],
+        upload: str | None,
+        owner: str,
+        folder: Callable[[str], Path],
+        webhook: Webhook | None = None,
+    ) -> JobRecord:
+        """Queue a job and create its folder. Its media is `upload` if `owner` created that, else it is downloaded."""
+        job_id = str(uuid.uuid4())
+        folder(job_id).mkdir(mode=0o700)
+        with self._transaction() as run:
+            mine = upload and run("SELECT 1 FROM uploads WHERE id = ? AND owner = ?", (upload, owner)).fetchone()
+            media = f"uploads/{upload}" if mine else None
+            row = run(
+                "INSERT INTO jobs (id, status, created, request, media) VALUES (?, 'queued', ?, ?, ?) RETURNING *",
+                (job_id, now(), orjson.dumps(request).decode(), media),
+            ).fetchone()
+            if webhook is not None:
+                for event in webhook.events:
+                    run(
+                        "INSERT INTO webhooks (job, event, allowed, header_value) VALUES (?, ?, ?, ?)",
+                        (job_id, event, webhook.allowed, webhook.header_value),
+                    )
+        return _job(row)
+
+    def get(self, job_id: str) -> JobRecord | None:
+        """Return a job, or None if the id is unknown."""
+        rows = self._rows(f"SELECT * FROM {_JOB_ROWS} WHERE id = ?", job_id)  # noqa: S608 - a fixed piece
+        return _job(rows[0]) if rows else None
+
+    def page(
+        self,
+        limit: int,
+        *,
+        status: str | None = None,
+        created_on: str | None = None,
+        throttled_only: bool = False,
+        before: int | None = None,
+        after: int | None = None,
+    ) -> JobPage:
+        """Return a page of jobs between two positions, newest first. With `after` only, it is the next newer page."""
+        filters = "1"
+        values: list[object] = []
+        if status is not None:
+            filters, values = "status = ?", [status]
+        if created_on is not None:
+            filters, values = f"{filters} AND substr(created, 1, 10) = ?", [*values, created_on]
+        if throttled_only:
+            filters += " AND throttled = 1"
+        bounds, edges = "1", []
+        if before is not None:
+            bounds, edges = "seq < ?", [before]
+        if after is not None:
+            bounds, edges = f"{bounds} AND seq > ?", [*edges, after]
+        upward = after is not None and before is None
+        selected = f"SELECT * FROM {_JOB_ROWS} WHERE {filters} AND {bounds}"  # noqa: S608 - fixed pieces
+        order = "ASC" if upward else "DESC"
+        rows = self._rows(f"{selected} ORDER BY seq {order} LIMIT ?", *values, *edges, limit)
+        jobs = sorted((_job(row) for row in rows), key=lambda job: -job.seq)
+        total = self._rows(_TOTAL, status or "", created_on or "", throttled_only)
+
+        def any_beyond(sign: str, seq: int) -> bool:
+            return bool(self._rows(f"SELECT 1 FROM jobs WHERE {filters} AND seq {sign} ? LIMIT 1", *values, seq))  # noqa: S608 - fixed pieces
+
+        older = bool(jobs) and any_beyond("<", jobs[-1].seq)
+        newer = bool(jobs) and any_beyond(">", jobs[0].seq)
+        return JobPage(jobs, total[0][0] if total else 0, older, newer)
+
+    def delete(self, job_id: str, kept: dict[str, Any]) -> list[str]:
+        """Delete the contents of a job. An unfinished job becomes an error, so that clients stop waiting.
+
+        Returns:
+            Paths in the data directory of media that no job needs any more.
+        """
+        with self._transaction() as run:
+            media = run("SELECT media FROM jobs WHERE id = ? AND NOT deleted", (job_id,)).fetchone()
+            run(
+                """UPDATE jobs SET deleted = 1, request = ?, media = NULL, holder = NULL, throttled = NULL,
+                error = CASE WHEN status IN ('queued', 'processing') THEN 'Deleted by user.' END,
+                status = CASE WHEN status = 'completed' THEN 'completed' ELSE 'error' END
+                WHERE id = ? AND NOT deleted""",
+                (orjson.dumps(kept).decode(), job_id),
+            )
+            run("DELETE FROM webhooks WHERE job = ?", (job_id,))
+            unused = []
+            if media and media[0] and not run("SELECT 1 FROM jobs WHERE media = ?", (media[0],)).fetchone():
+                unused = [media[0]]
+                run("DELETE FROM uploads WHERE 'uploads/' || id = ?", (media[0],))
+        self.database.wipe_soon()
+        return unused
+
+    def deleted(self) -> list[str]:
+        """Return the ids of deleted jobs."""
+        return [row[0] for row in self._rows("SELECT id FROM jobs WHERE deleted")]
+
+    def has_upload(self, upload_id: str) -> bool:
+        """Return True if an upload is recorded."""
+        return bool(self._rows("SELECT 1 FROM uploads WHERE id = ?", upload_id))
+
+    def drop_media(self, media: str, folder: str) -> bool:
+        """Remove the record of a media file, unless an unfinished job needs it.
+
+        Args:
+            media: Its path in the data directory.
+            folder: Name of its folder, which may be a job id.
+
+        Returns:
+            True if no job needs it and the file may be deleted.
+        """
+        with self._transaction() as run:
+            needed = "SELECT 1 FROM jobs WHERE status IN ('queued', 'processing') AND (media = ? OR id = ?)"
+            if run(needed, (media, folder)).fetchone():
+                return False
+            run("DELETE FROM uploads WHERE 'uploads/' || id = ?", (media,))
+            run("UPDATE jobs SET media = NULL WHERE media = ?", (media,))
+        return True
+
+    # Used by the scheduler
+
+    def claim(self, stage: Stage, holder: str, limit: int) -> JobRecord | None:
+        """Take the oldest job that waits for `stage`, unless `limit` jobs of any process are in that stage."""
+        status = "processing" if stage == "speech" else "queued"
+        waiting = f"status = 'queued' AND holder IS NULL AND {_WAITING[stage]}"
+        if not self._rows(f"SELECT 1 FROM jobs WHERE {waiting} LIMIT 1"):  # noqa: S608 - fixed pieces
+            return None  # the common case, without a write transaction
+        with self._transaction() as run:
+            at_it = run("SELECT count(*) FROM jobs WHERE status = ? AND holder IS NOT NULL", (status,)).fetchone()[0]
+            if at_it >= limit:
+                run(f"UPDATE jobs SET throttled = 1 WHERE {waiting} AND throttled IS NOT 1")  # noqa: S608 - fixed pieces
+                return None
+            row = run(
+                f"""UPDATE jobs SET status = ?, holder = ?, throttled = CASE WHEN throttled IS NOT NULL THEN 0 END
+                WHERE seq = (SELECT min(seq) FROM jobs WHERE {waiting}) RETURNING *""",  # noqa: S608 - fixed pieces
+                (status, holder),
+            ).fetchone()
+        return _job(row) if row else None
+
+    def _if_held(self, job_id: str, holder: str, change: str, *values: object, ended: bool = False) -> bool:
+        with self._transaction() as run:
+            query = f"UPDATE jobs SET {change} WHERE id = ? AND holder = ? RETURNING status"  # noqa: S608 - fixed pieces
+            row = run(query, (*values, job_id, holder)).fetchone()
+            if row and ended:
+                if row["status"] == "error":
+                    run("DELETE FROM webhooks WHERE job = ? AND event = 'redacted_audio'", (job_id,))
+                run("UPDATE webhooks SET due = ? WHERE job = ?", (time.time(), job_id))
+            return row is not None
+
+    def fetched(self, job_id: str, holder: str, media: str) -> bool:
+        """Record that the media is downloaded. Return False if the job is no longer held because it was deleted."""
+        return self._if_held(job_id, holder, "media = ?, holder = NULL", media)
+
+    def complete(self, job_id: str, holder: str) -> bool:
+        """Record that the result is stored. Return False if the job is no longer held."""
+        return self._if_held(job_id, holder, "status = 'completed', completed = ?, holder = NULL", now(), ended=True)
+
+    def fail(self, job_id: str, holder: str, reason: str) -> bool:
+        """Record the reason of a failure. Return False if the job is no longer held."""
+        return self._if_held(job_id, holder, "status = 'error', error = ?, holder = NULL", reason, ended=True)
+
+    def crashed(self, job_id: str, holder: str) -> bool:
+        """Queue a job again after its worker process crashed. Return False if the job is no longer held."""
+        return self._if_held(job_id, holder, "status = 'queued', holder = NULL, crashes = crashes + 1")
+
+    def ahead(self, job: JobRecord) -> int:
+        """Return the number of unfinished jobs created before a job."""
+        query = "SELECT count(*) FROM jobs WHERE status IN ('queued', 'processing') AND seq < ?"
+        count: int = self._rows(query, job.seq)[0][0]
+        return count
+
+    def processing(self) -> int:
+        """Return the number of jobs in transcription, in all processes."""
+        count: int = self._rows("SELECT count(*) FROM jobs WHERE status = 'processing'")[0][0]
+        return count
+
+    def unfinished(self) -> bool:
+        """Return True if a job waits or is in progress, in any process."""
+        return bool(self._rows("SELECT 1 FROM jobs WHERE status IN ('queued', 'processing') LIMIT 1"))
+
+    def held(self, holder: str) -> set[str]:
+        """Return the ids of the jobs held by a process."""
+        return {row[0] for row in self._rows("SELECT id FROM jobs WHERE holder = ?", holder)}
+
+    def holders(self) -> set[str]:
+        """Return the processes that hold jobs, alive or dead."""
+        return {row[0] for row in self._rows("SELECT DISTINCT holder FROM jobs WHERE holder IS NOT NULL")}
+
+    def release(self, holder: str) -> int:
+        """Queue all jobs of a process again and return their number."""
+        with self._transaction() as run:
+            query = "UPDATE jobs SET status = 'queued', holder = NULL WHERE holder = ? RETURNING seq"
+            return len(run(query, (holder,)).fetchall())
