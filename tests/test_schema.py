@@ -73,7 +73,7 @@ def test_metadata_travels_with_the_schema() -> None:
     schema = TABLES["words"].arrow
     assert {k: v for k, v in schema.metadata.items() if k != b"pandas"} == {
         b"voxframe.table": b"words",
-        b"voxframe.schema_version": str(SCHEMA_VERSION).encode(),
+        b"voxframe.schema_version": SCHEMA_VERSION.encode(),
     }
     assert schema.field("start_ms").metadata == {
         b"description": b"Start of the word.",

@@ -10,14 +10,12 @@ service, unchanged.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pyarrow as pa
-
-#: Incremented if the columns of a table change. Parquet files of another version are rebuilt from the raw payload.
-SCHEMA_VERSION = 4
 
 STRING = pa.string()
 INT = pa.int64()
@@ -113,7 +111,7 @@ class Table:
                 )
                 for c in self.columns
             ],
-            {"voxframe.table": self.name, "voxframe.schema_version": str(SCHEMA_VERSION)},
+            {"voxframe.table": self.name, "voxframe.schema_version": SCHEMA_VERSION},
         )
         return with_pandas(schema)
 
@@ -639,3 +637,10 @@ CORPUS_TABLES: dict[str, Table] = {name: _of_corpus(table) for name, table in TA
 
 #: Names of the tables built from the transcript payload alone, in reading order.
 TRANSCRIPT_TABLES: tuple[str, ...] = tuple(t.name for t in TABLES.values() if t.source == "GET /v2/transcript/{id}")
+
+#: Hash of the columns of all tables. Parquet files of another version are rebuilt from the raw payload.
+SCHEMA_VERSION: str = hashlib.sha256(
+    repr(
+        [(table.name, [(c.name, str(c.type), c.nullable) for c in table.columns]) for table in TABLES.values()]
+    ).encode()
+).hexdigest()[:8]

@@ -135,3 +135,34 @@ def test_nothing_is_left_of_a_transcript_that_is_deleted_meanwhile(corpus: voxfr
     with pytest.raises(CorpusError, match="there is no transcript 't1'"):
         corpus.corrections.set("t1", {0: "x"})
     assert not list(corpus.path.glob("corrections/*.json"))
+
+
+def test_new_speakers_of_all_words_are_one_change(corpus: voxframe.Corpus) -> None:
+    """`relabel` makes turns of the runs of speakers, later corrections apply to them, and `undo` reverts it."""
+    corpus.corrections.set("t1", {1: "Hello there!"})
+    turns = corpus.corrections.relabel("t1", ["X", "Y", "Y", "Y"])
+    assert turns[["utterance_idx", "speaker", "text", "word_count"]].values.tolist() == [
+        [0, "X", "Good", 1],
+        [1, "Y", "morning. Hello there!", 3],
+    ]
+    assert turns["text_original"].fillna("-").tolist() == ["-", "morning. Hello!"]
+    words = corpus.words("t1")
+    assert words["speaker"].tolist() == ["X", "Y", "Y", "Y"]
+    assert words["utterance_idx"].tolist() == [0, 1, 1, 1]
+    corpus.corrections.set("t1", {0: "God"})
+    assert corpus.table("utterances")["text"].tolist() == ["God", "morning. Hello there!"]
+    corpus.corrections.undo("t1")
+    corpus.corrections.undo("t1")
+    assert corpus.table("utterances")["speaker"].tolist() == ["A", "B"]
+    assert corpus.table("utterances")["text"].tolist() == ["Good morning.", "Hello there!"]
+    assert corpus.corrections.history("t1")["action"].tolist() == ["text", "speakers", "text"]
+    with pytest.raises(OptionError, match="'t1' has 4 words, got 1 labels of speakers"):
+        corpus.corrections.relabel("t1", ["A"])
+
+
+def test_new_speakers_of_other_words_are_stale(corpus: voxframe.Corpus) -> None:
+    """Labels of words do not apply to a replaced payload with other words, and `stale` lists them."""
+    corpus.corrections.relabel("t1", ["X", "X", "X"])
+    corpus.raw.put("t1", json.dumps(payload("t1")).replace("Good", "Fine").encode())
+    assert corpus.words("t1")["speaker"].tolist() == ["A", "A", "B"]
+    assert corpus.corrections.stale()["action"].tolist() == ["speakers"]

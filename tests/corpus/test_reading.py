@@ -386,7 +386,7 @@ def test_rebuild_tables(corpus: voxframe.Corpus, count: int) -> None:
     assert corpus.raw.rebuild_tables() == 0
     corpus._archive.wait()
     for path in corpus.path.glob("parts/*.json"):
-        path.write_bytes(replace(Part.from_json(path.read_bytes()), schema=SCHEMA_VERSION - 1).to_json())
+        path.write_bytes(replace(Part.from_json(path.read_bytes()), schema=SCHEMA_VERSION[::-1]).to_json())
     corpus = voxframe.Corpus(corpus.path)
     assert corpus.raw.stale() == corpus.raw.stale("sentences") == ids
     assert corpus.raw.rebuild_tables(progress=False) == 2 * count

@@ -20,9 +20,9 @@ from voxframe.corpus.batch.media import Recordings
 from voxframe.corpus.batch.plan import Plan
 from voxframe.corpus.batch.submit import CONCURRENCY, BatchResult
 from voxframe.corpus.correction_files import CurrentCorrections
-from voxframe.corpus.corrections import Corrections
 from voxframe.corpus.dask_frame import dask_frame
 from voxframe.corpus.edited_files import apply_edits
+from voxframe.corpus.edits import Corrections
 from voxframe.corpus.export import Exporter, Publication, Publisher
 from voxframe.corpus.importing import Added, Payloads
 from voxframe.corpus.llm import Answers, Llm, LlmTexts, Refresh, Selection

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from voxframe.corpus.corrections import Corrections
+from voxframe.corpus.edits import Corrections
 from voxframe.corpus.query import Query
 from voxframe.corpus.speakers import Speakers
 from voxframe.errors import CorpusWarning, OptionError

@@ -86,7 +86,7 @@ class Part:
 
     name: str
     view: View
-    schema: int = SCHEMA_VERSION
+    schema: str = SCHEMA_VERSION
     is_open: bool = False
     ids: Sequence[str | None] = ()
     sources: Sequence[str] = ()

@@ -79,7 +79,7 @@ class TableLayout:
 def stored_schema(name: str) -> pa.Schema:
     """Return the schema of a stored table: that of the data dictionary, with the metadata for pandas."""
     schema = TABLES[name].arrow
-    return schema.with_metadata({**schema.metadata, b"voxframe.schema_version": str(SCHEMA_VERSION).encode()})
+    return schema.with_metadata({**schema.metadata, b"voxframe.schema_version": SCHEMA_VERSION.encode()})
 
 
 def parquet_options(schema: pa.Schema) -> dict[str, Any]:

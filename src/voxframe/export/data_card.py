@@ -153,7 +153,7 @@ class DataCard:
             "Options": self._summary([column.name for column in _SHOWN]) or "none known",
             "Personal data": "; ".join(part for part in (self.redaction, self._redacted()) if part) or "not known",
             "Licence": self.license or "not stated",
-            "Schema version": str(SCHEMA_VERSION),
+            "Schema version": SCHEMA_VERSION,
             "Checksums": self.checksums,
         }
         lines = ["", f"# {_plain(name)}", "", "| | |", "|---|---|"]

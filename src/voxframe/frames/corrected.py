@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,7 +22,7 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 #: Tables from which the turns of a transcript are read.
 TURN_TABLES = ("words", "utterances", "utterance_words")
 #: Incremented if the same edits give other tables than before: a corpus keeps the results.
-VERSION = 1
+VERSION = 2
 _SAME_WORD = ("text", "start_ms", "end_ms", "speaker", "channel")
 _CHUNK = 65_536  # rows
 
@@ -52,6 +54,8 @@ def correct_tables(tables: Mapping[str, pa.Table], edits: Sequence[Edit]) -> Cor
     Returns:
         The same tables. `text` is the corrected text. Words and sentences are numbered and located again.
     """
+    if (last := max((n for n, edit in enumerate(edits) if edit.action == "speakers"), default=-1)) >= 0:
+        return _labelled_between(tables, edits[:last], edits[last], edits[last + 1 :])
     service = _ServiceTurns(tables)
     turns = TurnEdits(service.turns(), service.words_of)
     stale: dict[int, str] = {}
@@ -78,6 +82,66 @@ def correct_tables(tables: Mapping[str, pa.Table], edits: Sequence[Edit]) -> Cor
         else:
             made[name] = _passages(table, name, found)
     return Corrected(made, turns, stale, found.turn)
+
+
+def speakers_edit(words: pa.Table, speakers: Sequence[str | None]) -> Edit:
+    """Return the edit that gives every word of a transcript a speaker.
+
+    Args:
+        words: The table `words` with the edits that are made before this one.
+        speakers: The label of each of its rows; None for an unknown speaker.
+    """
+    runs = [(label, len([*run])) for label, run in groupby(speakers)]
+    return Edit("speakers", -1, None, {"runs": runs, "words": _digest(words)})
+
+
+def _digest(words: pa.Table) -> str:
+    return hashlib.sha256(repr(words["text"].to_pylist()).encode()).hexdigest()
+
+
+def _labelled_between(
+    tables: Mapping[str, pa.Table], before: Sequence[Edit], edit: Edit, after: Sequence[Edit]
+) -> Corrected:
+    """Apply edits, then new speakers of all words, then the edits of the turns that these give."""
+    first = correct_tables(tables, before)
+    stale, found = dict(first.stale), first.tables
+    if edit.value["words"] == _digest(found["words"]):
+        found = _labelled(found, [label for label, count in edit.value["runs"] for _ in range(count)])
+    else:
+        stale[len(before)] = "the words have changed since their speakers were set"
+    last = correct_tables(found, after)
+    return last._replace(stale=stale | {len(before) + 1 + n: reason for n, reason in last.stale.items()})
+
+
+def _labelled(tables: Mapping[str, pa.Table], speakers: Sequence[str | None]) -> dict[str, pa.Table]:
+    """Return tables with other speakers of words, and the turns that these give."""
+    words = _with(tables["words"], speaker=speakers)
+    owner = _runs(words)
+    words = _with(words, utterance_idx=owner)
+    found = dict(tables) | {"words": words, "utterances": _turns_of(words, owner, tables["utterances"].schema)}
+    found["utterance_words"] = tables["utterance_words"].slice(0, 0)
+    for name in found.keys() & {"sentences", "paragraphs"}:
+        places = zip(*(found[name][column].to_pylist() for column in ("first_word_idx", "word_count")), strict=True)
+        own = [set(speakers[first : first + count] if first is not None else ()) for first, count in places]
+        now = zip(own, found[name]["speaker"].to_pylist(), strict=True)
+        found[name] = _with(
+            found[name], speaker=[(of_it.pop() if len(of_it) == 1 else None) if of_it else old for of_it, old in now]
+        )
+    return found
+
+
+def _turns_of(words: pa.Table, owner: Ints, schema: pa.Schema) -> pa.Table:
+    """Return the table `utterances` of words whose turns are known."""
+    rows = []
+    for idx, (first, count) in _located(owner).items():
+        own = words.take(pa.array(np.flatnonzero(owner == idx))).to_pydict()
+        old = [t if o is None else o for t, o in zip(own["text"], own[TEXT_ORIGINAL.name], strict=True)]
+        start, end = _extent_of(own["start_ms"], own["end_ms"])
+        text = _joined(own["text"])
+        row = {name: own[name][0] for name in ("transcript_id", "speaker", "channel")}
+        row |= {"utterance_idx": idx, "text": text, "start_ms": start, "end_ms": end, "word_count": count}
+        rows.append(row | {"first_word_idx": first, TEXT_ORIGINAL.name: _joined(old) if _joined(old) != text else None})
+    return pa.Table.from_pylist(rows, schema)
 
 
 def with_original(table: pa.Table, name: str) -> pa.Table:
@@ -121,11 +185,12 @@ class _ServiceTurns:
     def turns(self) -> list[Turn]:
         """Return the turns without words."""
         if self._utterances.num_rows:
-            names = ("utterance_idx", "start_ms", "end_ms", "text", "speaker", "channel")
-            columns = (self._utterances[name].to_pylist() for name in names)
+            names = ("utterance_idx", "start_ms", "end_ms", "text", "speaker", "channel", TEXT_ORIGINAL.name)
+            table = with_original(self._utterances, "utterances")
+            columns = (table[name].to_pylist() for name in names)
             return [
-                Turn(idx, Was(start, end, text), speaker, channel, n)
-                for n, (idx, start, end, text, speaker, channel) in enumerate(zip(*columns, strict=True))
+                Turn(idx, Was(start, end, text), speaker, channel, n, before)
+                for n, (idx, start, end, text, speaker, channel, before) in enumerate(zip(*columns, strict=True))
             ]
         found = []
         for idx in range(self.owner.max(initial=-1) + 1):
@@ -162,10 +227,12 @@ def _keys(table: pa.Table) -> list[tuple[Any, ...]]:
 
 
 def _read(rows: pa.Table, places: Sequence[int | None]) -> list[TurnWord]:
-    columns = (rows[name].to_pylist() for name in ("text", "start_ms", "end_ms", "confidence", "extra"))
+    names = ("text", "start_ms", "end_ms", TEXT_ORIGINAL.name, "confidence", "extra")
+    rows = with_original(rows, "words")
+    columns = (rows[name].to_pylist() for name in names)
     return [
-        TurnWord(text, start, end, n if place is None else place, place, None, confidence, extra)
-        for n, (place, text, start, end, confidence, extra) in enumerate(zip(places, *columns, strict=True))
+        TurnWord(text, start, end, n if place is None else place, place, *more)
+        for n, (place, text, start, end, *more) in enumerate(zip(places, *columns, strict=True))
     ]
 
 
@@ -270,9 +337,12 @@ def _utterances(table: pa.Table, turns: TurnEdits, words: _Words) -> pa.Table:
 
 
 def _extent(words: Sequence[TurnWord]) -> tuple[int | None, int | None]:
-    starts = [word.start for word in words if word.start is not None]
-    ends = [word.end for word in words if word.end is not None]
-    return min(starts, default=None), max(ends, default=None)
+    return _extent_of([word.start for word in words], [word.end for word in words])
+
+
+def _extent_of(starts: Sequence[int | None], ends: Sequence[int | None]) -> tuple[int | None, int | None]:
+    known = ([time for time in times if time is not None] for times in (starts, ends))
+    return min(next(known), default=None), max(next(known), default=None)
 
 
 def _utterance_words(table: pa.Table, turns: TurnEdits, words: _Words) -> pa.Table:
@@ -303,7 +373,7 @@ def _transcripts(table: pa.Table, turns: TurnEdits, before: pa.Table, words: _Wo
         new = texts[1]
     if old is None or new == old or (before.num_rows and texts[0] == texts[1]):
         return table
-    return _with(table, text=[new], text_original=[old])
+    return _with(table, text=[new], text_original=[table[TEXT_ORIGINAL.name][0].as_py() or old])
 
 
 def _with_turns(text: str, turns: TurnEdits) -> str | None:
@@ -346,7 +416,8 @@ def _passages(table: pa.Table, name: str, words: _Words) -> pa.Table:
             continue
         own = words.table.take(pa.array(np.flatnonzero(now == n))).to_pydict()
         if (text := _joined(own["text"])) != old:
-            columns[TEXT_ORIGINAL.name][n], columns["text"][n] = columns["text"][n], text
+            columns[TEXT_ORIGINAL.name][n] = columns[TEXT_ORIGINAL.name][n] or columns["text"][n]
+            columns["text"][n] = text
             columns["confidence"][n] = None
         columns["start_ms"][n] = min((t for t in own["start_ms"] if t is not None), default=None)
         columns["end_ms"][n] = max((t for t in own["end_ms"] if t is not None), default=None)

@@ -21,6 +21,7 @@ ARGUMENTS = {
     "merge": frozenset({"other"}),
     "move": frozenset({"other", "words"}),
     "time": frozenset({"word", "start_ms", "end_ms"}),
+    "speakers": frozenset({"runs", "words"}),
 }
 
 
@@ -59,8 +60,9 @@ class Edit:
     """One edit of a transcript.
 
     Attributes:
-        action: "text", "split", "merge", "move" or "time".
-        turn: `utterance_idx` of the turn when it was first edited; see `TurnEdits.name`.
+        action: "text", "split", "merge", "move" or "time"; "speakers" for new speakers of all words, which
+            `corrected.correct_tables` applies.
+        turn: `utterance_idx` of the turn when it was first edited; see `TurnEdits.name`. -1 for "speakers".
         was: The turn as the service sent it. None if an edit has split it off, or if it is not known.
         value: Arguments of the action; see `TurnEdits.apply`.
         other_was: The second turn of "merge" and "move", as the service sent it.
@@ -91,6 +93,7 @@ class Turn:
         speaker: Speaker label.
         channel: Channel.
         source: Row in the table `utterances` that it is or was split off from; None if that table has no rows.
+        before: Its text before it was corrected and its words were given other speakers.
         base: Its words without the last correction of the text.
         words: Its words.
         text: Its corrected text; None if it was not corrected, or was reshaped since.
@@ -104,6 +107,7 @@ class Turn:
     speaker: str | None
     channel: str | None
     source: int | None
+    before: str | None = None
     base: list[TurnWord] = field(default_factory=list)
     words: list[TurnWord] = field(default_factory=list)
     text: str | None = None
@@ -119,7 +123,8 @@ class Turn:
 
     def original(self) -> str | None:
         """Return its text before it was corrected; None if the text is unchanged."""
-        before = original_text(self.words) if self.reshaped else self.was.text if self.was else None
+        before = self.was.text if self.was and self.before is None else self.before
+        before = original_text(self.words) if self.reshaped else before
         return before if before != self.content() else None
 
     def reshape(self, words: Sequence[TurnWord]) -> None:

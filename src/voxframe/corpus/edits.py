@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import getpass
 import json
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -26,7 +26,7 @@ from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.speaker_names import checked_mapping, checked_text
 from voxframe.corpus.speakers import CurrentNames
 from voxframe.errors import OptionError
-from voxframe.frames.corrected import Corrected, correct_tables
+from voxframe.frames.corrected import Corrected, correct_tables, speakers_edit
 from voxframe.frames.turn_edits import Edit, Turn, TurnEdits
 from voxframe.validators import Integer, checked, shown
 
@@ -203,6 +203,40 @@ class Corrections:
             turn, place = self._word(transcript_id, found, word_idx)
             value = {"word": place, **times}
             return [Edit("time", found.turns.name(turn), turn.was, value)], []
+
+        return _turns(transcript_id, self._change(transcript_id, make, author))
+
+    def relabel(self, transcript_id: str, speakers: Sequence[str | None], *, author: str | None = None) -> pd.DataFrame:
+        """Give every word of a transcript a speaker, as one change, which `undo` reverts.
+
+        The turns are made from the words again: a turn is a run of words of one speaker, numbered from 0. Sentences and
+        paragraphs get the speaker of their words, or null if these have several. Later corrections apply to the new
+        turns. If the transcript is replaced by one with other words, the labels are kept but no longer apply; `stale`
+        lists them.
+
+        Args:
+            transcript_id: Id of the transcript, or the name of its recording.
+            speakers: The label of each row of the table `words`, in its order, of 1 to 200 characters. None: unknown.
+            author: Name of who made the change. None: the user of this machine.
+
+        Returns:
+            The turns; see `turns`.
+
+        Raises:
+            OptionError: The number of labels is not the number of words, or a label is no text.
+            CorpusError: The transcript is not in the corpus.
+
+        Example:
+            >>> corpus.corrections.relabel("a1", ["A", "A", "B"])  # doctest: +SKIP
+        """
+        transcript_id = self._archive.recordings.id(transcript_id)
+        labels = [checked_text(label, *_SPEAKER) for label in speakers]
+
+        def make(found: Corrected, _: list[Edit]) -> tuple[list[Edit], list[Edit]]:
+            words = found.tables["words"]
+            if len(labels) != len(words):
+                raise OptionError(f"{transcript_id!r} has {len(words)} words, got {len(labels)} labels of speakers")
+            return ([] if words["speaker"].to_pylist() == labels else [speakers_edit(words, labels)]), []
 
         return _turns(transcript_id, self._change(transcript_id, make, author))
 
