@@ -126,7 +126,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """
     if not hasattr(session.config, "workerinput"):
         with contextlib.suppress(ModelError):
-            models.ensure(*MODELS)
+            models.ensure(*(name for name in MODELS if name != models.WRITER))  # that has 1.1 GB
 
 
 class _BrowserTogether(LoadFileScheduling):

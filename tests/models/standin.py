@@ -40,7 +40,7 @@ import os, resource, sys
 from voxframe import models
 from voxframe.errors import ModelError
 from voxframe.models import catalog, downloads
-import encodings.idna, tqdm.auto
+import encodings.idna, filelock, platform, tqdm.auto
 models.MODELS["small"] = eval({SMALL!r}, vars(catalog))
 try:
     exec(sys.argv[1])
@@ -150,7 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         end = start + (hub.breaks.pop(0) if hub.breaks else len(content))
         if hub.stalls:
-            self.wfile.write(content[start : start + 1000])
+            self.wfile.write(content[start : start + 150_000])
             hub.answering.set()
             hub.released.wait()
         self.wfile.write(content[start:end])

