@@ -302,12 +302,13 @@ def test_categories_and_timedeltas_on_request() -> None:
         "text_original",
         "speaker",
         "channel",
+        "timing",
         "extra",
     ]
     pd.testing.assert_frame_equal(frame.astype(plain.dtypes)[[*plain]], plain)
     assert frame.columns.to_list()[7:9] == ["start", "end"]
     assert str(frame["start"].dtype) == "timedelta64[ms]"
-    assert frame["start"].to_list() == [pd.Timedelta("10ms"), pd.NaT, pd.NaT]
+    assert frame["start"].to_list() == [pd.Timedelta("10ms"), pd.Timedelta("900ms"), pd.NaT]
     assert voxframe.tables(payload, category=True)["words"]["speaker"].dtype == "category"
     with pytest.raises(TypeError, match="categories"):
         voxframe.load_words(payload, categories=True)

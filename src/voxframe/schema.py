@@ -155,6 +155,18 @@ TEXT_ORIGINAL = Column(
     STRING,
     "Text of the service before `corpus.corrections` changed it, empty for an added word; null if it is unchanged.",
 )
+#: Columns that tell how the times of a word or turn are known.
+TIMING = Column(
+    "timing",
+    STRING,
+    "word: the times are those of the word. segment: a time is unknown, so the word has its share of the time of its "
+    "turn, in proportion to its number of characters. Null if there is no time.",
+)
+TURN_TIMING = replace(
+    TIMING,
+    description="segment: the times are those of the turn. word: a missing time is that of its first or last word. "
+    "shared: that word has only a share of the time. Null if there is no time.",
+)
 #: The column that `sentences` and `paragraphs` of a corpus have after `word_count`.
 DERIVED = Column(
     "derived", BOOL, "True if voxframe made the row from the words, because the service's own are missing."
@@ -360,6 +372,7 @@ WORDS = _table(
     _index("word_idx", "word in the transcript"),
     Column("utterance_idx", INT, "Turn of the word; null if no turn has it (see `utterance_words`)."),
     *_WORD,
+    TIMING,
     root="words[]",
 )
 
@@ -492,6 +505,7 @@ TABLES: dict[str, Table] = {
             _text("Words of the turn."),
             *_span("turn"),
             _confidence("turn"),
+            TURN_TIMING,
             *_words(_SAME_WORDS),
             root="utterances[]",
         ),

@@ -45,7 +45,7 @@ def test_plain_text_has_times_and_speakers(turns: pd.DataFrame, tmp_path: Path) 
     assert read["speaker"].to_list() == ["Ada L", "Cy", "Bob"]
     assert read["text"].to_list() == plain["text"].to_list()
     assert read["start_ms"].to_list() == [0, 61_000, 3_600_000]
-    assert read["end_ms"].isna().all()
+    assert read["end_ms"].fillna(-1).to_list() == [61_000, 3_600_000, -1]  # each lasts until the next begins
 
 
 def test_markdown_shows_the_text_as_it_is(turns: pd.DataFrame) -> None:
@@ -72,7 +72,7 @@ def test_words_as_tsv(tmp_path: Path) -> None:
     read = pd.read_csv(tmp_path / "words.tsv", sep="\t")
     assert read["text"].to_list() == said * 2
     assert read["confidence"].to_list() == df["confidence"].to_list()
-    assert read["end_ms"].isna().all()
+    assert read["end_ms"].fillna(-1).to_list() == [1, 2, 3, -1] * 2  # until the next word
     assert (tmp_path / "words.tsv").read_text("utf-8").splitlines()[4] == f"x\t3\t\tA\t\t{0.1 + 3 / 7!r}\t日本"
     with pytest.raises(OptionError, match=r"tsv needs the columns .* lacks start_ms"):
         export.tsv(df.drop(columns="start_ms"))

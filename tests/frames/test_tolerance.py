@@ -124,7 +124,7 @@ def test_integers_in_other_spellings(number: str) -> None:
     ],
 )
 def test_what_is_no_integer_is_null(number: str, reason: str) -> None:
-    """The value becomes null, everything else stays, and one warning names the place and the value."""
+    """The start is where the word before ends, everything else stays; one warning names the place and the value."""
     payload = base()
     payload["words"][3]["start"] = "@"
     tables, warning = load_warned(json.dumps(payload).replace('"@"', number).encode())
@@ -134,7 +134,8 @@ def test_what_is_no_integer_is_null(number: str, reason: str) -> None:
     plain = load(base())
     original = json.loads(row(tables, "words", 3)["extra"])["start"]
     assert original == (number if len(number) > 4300 else json.loads(number))
-    assert {**row(tables, "words", 3), "extra": None} == row(plain, "words", 3) | {"start_ms": None}
+    shared = {"start_ms": row(plain, "words", 2)["end_ms"], "timing": "segment"}
+    assert {**row(tables, "words", 3), "extra": None} == row(plain, "words", 3) | shared
     assert tables["sentiments"].equals(plain["sentiments"])
 
 

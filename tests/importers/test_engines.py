@@ -301,12 +301,12 @@ _N = None
 _CASES: dict[str, tuple[dict[str, Any], list[Any], list[Any]]] = {
     "whisper": (
         _WHISPER,
-        [("Hi", 500, 750, 0.9, _N), ("there.", 750, 1250, 0.8, _N), ("Bye.", _N, _N, _N, _N)],
+        [("Hi", 500, 750, 0.9, _N), ("there.", 750, 1250, 0.8, _N), ("Bye.", 2000, 2500, _N, _N)],
         [("Hi there.", 500, 1250, _N, _N), ("Bye.", 2000, 2500, _N, _N)],
     ),
     "whisperx": (
         _WHISPER_X,
-        [("Hi", 500, 750, 0.9, "SPEAKER_00"), ("5.", _N, _N, _N, "SPEAKER_00")],
+        [("Hi", 500, 750, 0.9, "SPEAKER_00"), ("5.", 750, 1250, _N, "SPEAKER_00")],
         [("Hi 5.", 500, 1250, _N, "SPEAKER_00")],
     ),
     "openai": (
@@ -316,7 +316,7 @@ _CASES: dict[str, tuple[dict[str, Any], list[Any], list[Any]]] = {
     ),
     "openai diarized": (
         _OPENAI_DIARIZED,
-        [("Hi.", _N, _N, _N, "A"), ("Bye.", _N, _N, _N, "B")],
+        [("Hi.", 0, 500, _N, "A"), ("Bye.", 1000, 1500, _N, "B")],
         [("Hi.", 0, 500, _N, "A"), ("Bye.", 1000, 1500, _N, "B")],
     ),
     "whisper.cpp": (
@@ -385,7 +385,7 @@ def _rows(df: Any) -> list[Any]:
 
 @pytest.mark.parametrize("name", _CASES)
 def test_documents_of_engines_become_tables(name: str, tmp_path: Path) -> None:
-    """A file, a dict and bytes give the words and turns that the document states, and null for what it does not."""
+    """A file, a dict and bytes give the words and turns of the document; words without times share those of a turn."""
     document, words, turns = _CASES[name]
     file = tmp_path / "recording.json"
     file.write_text(json.dumps(document))

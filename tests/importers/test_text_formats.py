@@ -33,16 +33,16 @@ def _rows(df: pd.DataFrame, *columns: str) -> list[list[Any]]:
     return found.where(found.notna(), None).values.tolist()
 
 
-def test_srt_has_turns_and_words_without_times(tmp_path: Path) -> None:
-    """Cues are turns; their words have no times and no confidence, because SRT has none."""
+def test_srt_has_turns_and_words_share_their_times(tmp_path: Path) -> None:
+    """Cues are turns; their words share the time by their number of characters, and have no confidence."""
     first = "1\r\n00:00:00,500 --> 00:00:01,250\r\nAnn: <i>Hi</i>\r\nthere.\r\n\r\n"
     text = first + "2\r\n01:00:02,000 --> 01:00:02,500\r\nBye\r\n"
     tables = _load(tmp_path, "a.srt", b"\xef\xbb\xbf" + text.encode())
     assert _rows(tables["utterances"]) == [["Ann", "Hi there.", 500, 1250], [None, "Bye", 3_602_000, 3_602_500]]
     assert _rows(tables["words"]) == [
-        ["Ann", "Hi", None, None],
-        ["Ann", "there.", None, None],
-        [None, "Bye", None, None],
+        ["Ann", "Hi", 500, 688],  # 750 ms for 2 and 6 characters
+        ["Ann", "there.", 688, 1250],
+        [None, "Bye", 3_602_000, 3_602_500],
     ]
     assert tables["words"]["confidence"].isna().all()
     assert tables["words"]["utterance_idx"].to_list() == [0, 0, 1]
@@ -104,7 +104,7 @@ def test_textgrid_of_praatio_is_read(tmp_path: Path, layout: Any) -> None:
     assert _rows(tables["words"])[:3] == [
         ["Ann", "Hi", 500, 750],
         ["Ann", '"you".', 750, 1250],
-        ["Bob", "Yes.", None, None],
+        ["Bob", "Yes.", 1000, 2000],
     ]
     utf16 = (tmp_path / "a.TextGrid").read_text("utf-8").encode("utf-16")
     assert _rows(_load(tmp_path, "b.TextGrid", utf16)["utterances"]) == _rows(tables["utterances"])
@@ -523,8 +523,8 @@ def test_dependent_tiers_of_eaf(tmp_path: Path) -> None:
     assert _rows(tables["utterances"]) == [["Ann", "Und du selbst?", 500, 1250], ["Bob-segments", "Ja.", 2000, 3000]]
     assert _rows(tables["words"])[:3] == [
         ["Ann", "Und", 500, 750],
-        ["Ann", "du", 750, None],
-        ["Ann", "selbst?", None, 1250],
+        ["Ann", "du", 750, 861],  # 500 ms for 2 and 7 characters
+        ["Ann", "selbst?", 861, 1250],
     ]
 
 
@@ -545,13 +545,13 @@ def _eaf(tiers: str, times: list[int | None]) -> str:
 
 
 def test_annotations_of_eaf_without_a_start_keep_their_place(tmp_path: Path) -> None:
-    """A turn whose start is not aligned follows the turn before it on its tier."""
+    """A turn whose start is not aligned follows the turn before it on its tier, and shares its time."""
     tiers = _tier('TIER_ID="Ann"', [(0, 1, "one"), (1, 2, "two"), (2, 3, "three")])
     text = _eaf(tiers + _tier('TIER_ID="Bob"', [(4, 5, "four")]), [1000, 2000, None, 3000, 4000, 5000])
     assert _rows(_load(tmp_path, "a.eaf", text)["utterances"]) == [
         ["Ann", "one", 1000, 2000],
-        ["Ann", "two", 2000, None],
-        ["Ann", "three", None, 3000],
+        ["Ann", "two", 2000, 2375],  # 1000 ms for 3 and 5 characters
+        ["Ann", "three", 2375, 3000],
         ["Bob", "four", 4000, 5000],
     ]
 
@@ -575,7 +575,8 @@ def test_only_words_inside_a_turn_are_its_words(tmp_path: Path) -> None:
         grid.addTier(IntervalTier("Ann words", words, 0, 4))
         grid.save(str(tmp_path / "a.TextGrid"), format="long_textgrid", includeBlankSpaces=True)
         found = voxframe.load_words(tmp_path / "a.TextGrid")
-        assert _rows(found) == [["Ann", "good", None, None], ["Ann", "day", None, None]]
+        assert _rows(found) == [["Ann", "good", 1000, 1571], ["Ann", "day", 1571, 2000]]
+        assert found["timing"].to_list() == ["segment", "segment"]
 
 
 def test_captions_of_youtube_are_read_once() -> None:

@@ -14,8 +14,9 @@ from voxframe.frames.extra import FastPathUnsupported, Rest
 from voxframe.frames.json_lists import PAYLOAD, Columns, FieldPath, Ints, Lists, columns, read_lists
 from voxframe.frames.json_schema import raw_lists
 from voxframe.frames.tables import ROWS, follow, levels
+from voxframe.frames.timing import given_timing, lacks_times, own_times
 from voxframe.frames.words import is_null, repeated, turn_rows
-from voxframe.schema import TRANSCRIPT_TABLES
+from voxframe.schema import TIMING, TRANSCRIPT_TABLES
 
 _WORDS = frozenset({"words"})
 _TURNS = frozenset({"utterances", "utterance_words"})
@@ -41,11 +42,22 @@ def tables_together(documents: Sequence[Any], ids: Sequence[str]) -> list[dict[s
     except (FastPathUnsupported, RecursionError):
         return None
     owners, starts, counts = turns
-    made["words"]["utterance_idx"] = owners
+    spoken = [turn for one in documents for turn in one.utterances or ()]
+    lacking = any((turn.start is None or turn.end is None) and n for turn, n in zip(spoken, counts, strict=True))
+    if lacking or lacks_times(made["words"]["start_ms"], made["words"]["end_ms"]):  # these are shared one by one
+        return None
+    limits = [(turn.start, turn.end, given_timing(turn.start, turn.end)) for turn in spoken]
+    made["words"] |= {"utterance_idx": owners, TIMING.name: own_times(len(owners))}
     made["topics"] |= levels(made["topics"]["label"])
     ends = np.cumsum([len(one.utterances or ()) for one in documents]).tolist()
     rows["utterances"] = [
-        turn_rows(one.utterances or (), starts[start:end], counts[start:end], _REST)
+        turn_rows(
+            one.utterances or (),
+            limits[start:end],
+            starts[start:end],
+            counts[start:end],
+            _REST,
+        )
         for one, start, end in zip(documents, [0, *ends], ends, strict=False)
     ]
     names = pa.array(ids, TEXT)

@@ -15,7 +15,7 @@ from voxframe._text import join_words
 from voxframe.errors import OptionError
 from voxframe.frames.realignment import TurnWord
 from voxframe.frames.turn_edits import Edit, Turn, TurnEdits, Was
-from voxframe.schema import CORRECTED_TABLES, TEXT_ORIGINAL, WORDS
+from voxframe.schema import CORRECTED_TABLES, TEXT_ORIGINAL, TIMING, WORDS
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 
@@ -264,12 +264,14 @@ def _words(words: pa.Table, turns: TurnEdits, service: _ServiceTurns) -> _Words:
         if word.row is not None
     ]
     first = words["transcript_id"][0].as_py() if words.num_rows else None
+    before = list(zip(*(words[name].to_pylist() for name in ("start_ms", "end_ms", TIMING.name)), strict=True))
     rows = [
         {
             "transcript_id": first,
             "word_idx": 0,
             "utterance_idx": turn.idx if service.named[word.row or 0] else None,
             **_of_word(turn, word),
+            TIMING.name: _timing(word, *before[word.row or 0]) if word.row is not None else None,
         }
         for turn, word in new
     ]
@@ -286,6 +288,13 @@ def _words(words: pa.Table, turns: TurnEdits, service: _ServiceTurns) -> _Words:
     table = whole.take(pa.array(order))
     table = _with(table, word_idx=np.arange(len(order)))
     return _Words(table, row, turn, words["text"].to_pylist(), service.loaded)
+
+
+def _timing(word: TurnWord, start: int | None, end: int | None, timing: str | None) -> str | None:
+    """Return how the time of a word is known: as before if it is unchanged; set by a person, or shared for new text."""
+    if (word.start, word.end) == (start, end):
+        return timing
+    return None if word.start is None and word.end is None else "word" if word.original is None else "segment"
 
 
 def _of_word(turn: Turn, word: TurnWord) -> dict[str, Any]:

@@ -32,7 +32,7 @@ _CHUNK = 65_536  # nulls
 #: Text columns with few different values, which take less memory as `category`.
 CATEGORIES = frozenset(
     "transcript_id speaker speaker_name channel label level_1 level_2 level_3 level_4 sentiment status entity_type "
-    "text_original extra".split()
+    "text_original timing extra".split()
 )
 
 

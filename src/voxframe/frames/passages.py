@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from voxframe import _text
 from voxframe.frames.columns import as_table, from_rows
@@ -17,7 +18,7 @@ from voxframe.frames.json_schema import shape
 from voxframe.frames.repair import repair_payload
 from voxframe.frames.tables import read
 from voxframe.frames.words import FIELDS, copies, count_or_null, runs
-from voxframe.schema import DERIVED, TEXT_ORIGINAL
+from voxframe.schema import DERIVED, TEXT_ORIGINAL, TIMING
 
 # An export may round or omit confidence and speaker; text and times identify the word. Words that differ in other
 # fields are kept in `extra`.
@@ -63,8 +64,9 @@ def _passages(raw: bytes, name: str, words: pa.Table | None, transcript_id: str 
         words_of, counts = copies(lists, wholes)
         starts = equal = np.full(len(items), -1)
         if words is not None:
-            starts = runs(words, words_of, counts, _SAME_WORD)
-            equal = runs(words, words_of, counts, FIELDS)
+            sent = _as_sent(words)
+            starts = runs(sent, words_of, counts, _SAME_WORD)
+            equal = runs(sent, words_of, counts, FIELDS)
         extra = _extra(
             name,
             rest,
@@ -86,6 +88,19 @@ def _passages(raw: bytes, name: str, words: pa.Table | None, transcript_id: str 
         return as_table(name, from_rows(name, doc.id if transcript_id is None else transcript_id, rows))
 
     return read(raw, frozenset({name}), make)
+
+
+def _as_sent(words: pa.Table) -> pa.Table:
+    """Return words without the times that they share with others."""
+    if TIMING.name not in words.column_names:
+        return words
+    shared = pc.equal(words[TIMING.name], "segment").fill_null(False)
+    if not pc.any(shared).as_py():
+        return words
+    for name in ("start_ms", "end_ms"):
+        place = words.column_names.index(name)
+        words = words.set_column(place, words.schema.field(place), pc.if_else(shared, None, words[name]))
+    return words
 
 
 def derived_passages(words: pa.Table, name: str) -> pa.Table:

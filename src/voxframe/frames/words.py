@@ -15,6 +15,7 @@ from voxframe.frames.columns import Arrays, from_columns, from_rows, no_rows
 from voxframe.frames.extra import Rest, elements, extra_text, field, unknown_of_item
 from voxframe.frames.json_lists import Columns, Lists, RawList, columns, read_lists
 from voxframe.frames.json_schema import WORD_LIST, shape
+from voxframe.frames.timing import TIMES, lacks_times, own_times, timed, turn_times
 from voxframe.schema import EXTRA
 
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -109,14 +110,29 @@ def word_tables(
         owners = _owners(starts, counts, len(words["word_idx"]))
         kept = pa.array(np.repeat(starts < 0, counts))
         own = {key: values.filter(kept) for key, values in own.items()}
+    times, limits = times_of(words, owners, turns)
     tables = {}
     if "words" in names:
-        tables["words"] = from_columns("words", transcript_id, {**words, "utterance_idx": owners})
+        columns = {**words, "utterance_idx": owners, **dict(zip(TIMES, times, strict=True))}
+        tables["words"] = from_columns("words", transcript_id, columns)
     if "utterances" in names:
-        tables["utterances"] = from_rows("utterances", transcript_id, turn_rows(turns, starts, counts, rest))
+        tables["utterances"] = from_rows("utterances", transcript_id, turn_rows(turns, limits, starts, counts, rest))
     if "utterance_words" in names:
         tables["utterance_words"] = _utterance_words(transcript_id, own, np.where(starts < 0, counts, 0))
     return tables
+
+
+def times_of(
+    words: Columns, owners: pa.Array, turns: Sequence[Any]
+) -> tuple[tuple[Any, Any, Any], list[tuple[int | None, int | None, str | None]]]:
+    """Return the times and `timing` of words and of turns; see `voxframe.frames.timing`."""
+    start, end = words["start_ms"], words["end_ms"]
+    limits = np.array([(turn.start, turn.end) for turn in turns], np.float64).reshape(-1, 2).T
+    if not lacks_times(start, end) and not np.isnan(limits).any():
+        return (start, end, own_times(len(start))), [(*limit, "segment") for limit in limits.T.astype(int).tolist()]
+    owner = np.asarray(owners.fill_null(-1))
+    times = timed(words["text"], start, end, owner, limits[0], limits[1])
+    return times, turn_times(limits[0], limits[1], owner, times)
 
 
 def _utterance_words(transcript_id: str | None, own: Columns, counts: Ints) -> Arrays:
@@ -157,11 +173,18 @@ def is_null(words: RawList) -> bool:
     return words is None or memoryview(words)[0] == ord("n")
 
 
-def turn_rows(turns: Sequence[Any], starts: Ints, counts: Ints, rest: Rest) -> list[tuple[Any, ...]]:
+def turn_rows(
+    turns: Sequence[Any],
+    limits: Sequence[tuple[int | None, int | None, str | None]],
+    starts: Ints,
+    counts: Ints,
+    rest: Rest,
+) -> list[tuple[Any, ...]]:
     """Return the rows of `utterances`.
 
     Args:
         turns: The decoded utterances.
+        limits: Start, end and `timing` of each.
         starts: Index of the first word of each; -1 if it is unknown.
         counts: Number of words of each.
         rest: The fields of the payload that are not decoded.
@@ -171,13 +194,13 @@ def turn_rows(turns: Sequence[Any], starts: Ints, counts: Ints, rest: Rest) -> l
     ]
     return [
         (
-            *(i, turn.speaker, turn.channel, turn.text, turn.start, turn.end, turn.confidence),
+            *(i, turn.speaker, turn.channel, turn.text, start_ms, end_ms, turn.confidence, timing),
             start if start >= 0 else None,
             count or count_or_null(turn.words, count),
             other,
         )
-        for i, (turn, start, count, other) in enumerate(
-            zip(turns, starts.tolist(), counts.tolist(), extra or [None] * len(turns), strict=True)
+        for i, (turn, (start_ms, end_ms, timing), start, count, other) in enumerate(
+            zip(turns, limits, starts.tolist(), counts.tolist(), extra or [None] * len(turns), strict=True)
         )
     ]
 
