@@ -46,6 +46,12 @@ _NO_MEASURES = {"annotate", "find_words", "split_spans", "turns"}
 def test_every_measure_says_what_it_is(name: str) -> None:
     """The docstring of a measure has its definition, unit, denominator and source, and an example."""
     told = getattr(voxframe.analysis, name).__doc__
-    parts = (r"Definition|^    [`\w]+ is ", r"Units?:\s|units are|in the unit", "Denominator", r"Source:\s", "Example:")
+    parts = (
+        r"Definition|^    [`\w]+ is ",
+        r"Units?:\s|units are|in the unit|Measures:",
+        "Denominator|Measures:",
+        r"Source:\s",
+        "Example:",
+    )
     for part in parts:
         assert re.search(part, told, re.IGNORECASE | re.MULTILINE), part

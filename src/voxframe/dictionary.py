@@ -15,6 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from voxframe.errors import OptionError
+from voxframe.measures import MEASURES
 from voxframe.options import FIELDS, option_rows
 from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, TABLES, Table
 from voxframe.validators import nearest, shown
@@ -23,6 +24,7 @@ PAGE = Path("data", "dictionary.md")
 
 _COLUMN_HEADS = ("column", "dtype", "unit", "wire path", "description")
 _OPTION_HEADS = ("option", "values", "default", "description")
+_MEASURE_HEADS = ("measure", "unit", "numerator", "denominator", "source")
 _TABLE_HEADS = ("table", "one row per", "key", "columns", "source")
 
 
@@ -64,8 +66,9 @@ def describe(table: str | None = None) -> Description:
     """Describe a table: its grain and key, and the dtype, unit, response path and meaning of each column.
 
     Args:
-        table: Name of a table; "options" for the options of a transcription job, or the name of one of them for its
-            values, such as "language_code". None (default): list all tables.
+        table: Name of a table; "measures" for the measures of `voxframe.analysis`; "options" for the options of a
+            transcription job, or the name of one of them for its values, such as "language_code". None (default): list
+            all tables.
 
     Returns:
         A description that displays itself.
@@ -81,11 +84,14 @@ def describe(table: str | None = None) -> Description:
         rows = tuple((t.name, t.grain, ", ".join(t.key), str(len(t.columns)), t.source) for t in TABLES.values())
         notes = (
             ("more", 'describe("words") shows the columns of a table; describe("options") lists the options of a job'),
+            ("definitions", 'describe("measures") defines the measures of voxframe.analysis and voxframe.compare'),
             *_CONVENTIONS,
         )
         return Description("tables of voxframe", notes, _TABLE_HEADS, rows)
     if not isinstance(table, str):
         raise OptionError(f"describe takes the name of a table or of an option, got {shown(table)}")
+    if table == "measures":
+        return Description("measures of voxframe.analysis and voxframe.compare", (), _MEASURE_HEADS, _measure_rows())
     if table == "options":
         used = ("used by", "Client.transcribe, Client.submit, Corpus.submit, Corpus.plan, Corpus.transcribe")
         values = ("values of an option", 'voxframe.describe("language_code") lists them')
@@ -151,12 +157,16 @@ def _columns(table: Table) -> Iterable[tuple[str, ...]]:
         yield (column.name, column.dtype, column.unit or "", column.path or "", column.description)
 
 
+def _measure_rows() -> tuple[tuple[str, ...], ...]:
+    return tuple((m.name, m.unit, m.numerator, m.denominator, m.source) for m in MEASURES.values())
+
+
 def page() -> str:
     """Return the text of `data/dictionary.md`."""
     lines = [
         "# Data dictionary",
         "",
-        "Written by `python -m voxframe.dictionary` from `src/voxframe/schema.py`; change it there.",
+        "Written by `python -m voxframe.dictionary` from `src/voxframe/schema.py` and `measures.py`; change it there.",
         f"This is schema version {SCHEMA_VERSION}. `voxframe.describe()` shows the same in Python.",
         "",
         "- dtypes: those of pandas; NaN, NA and NaT are null",
@@ -170,6 +180,8 @@ def page() -> str:
         lines += [f"- {label}: {_cell(text)}" for label, text in _notes(table)]
         rows = ((f"`{n}`", f"`{d}`", u, f"`{p}`" if p else "", text) for n, d, u, p, text in _columns(table))
         lines += ["", *_markdown(_COLUMN_HEADS, rows)]
+    rows = ((f"`{name}`", *cells) for name, *cells in _measure_rows())
+    lines += ["", "## measures", "", *_markdown(_MEASURE_HEADS, rows)]
     return "\n".join(lines) + "\n"
 
 

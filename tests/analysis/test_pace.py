@@ -63,11 +63,11 @@ def test_delivery_worked_by_hand():
     table = delivery(TALK).set_index("speaker")
     a, b = table.loc["A"], table.loc["B"]
     # A: 400 + 200 + 100 (short silence) + 200 + 200 ms of speech, and a pause of 600 ms.
-    assert [a["words"], a["speech_s"], a["pause_s"]] == pytest.approx([4, 1.1, 0.6])
+    assert [a["words"], a["articulation_s"], a["pause_s"]] == pytest.approx([4, 1.1, 0.6])
     assert [a["words_per_minute"], a["articulation_wpm"]] == pytest.approx([4 / 1.7 * 60, 4 / 1.1 * 60])
     assert [a["pauses"], a["pauses_per_minute"], a["mean_pause_ms"]] == pytest.approx([1, 60 / 1.7, 600])
     assert [a["fillers"], a["fillers_per_100"], a["questions"], a["low_share"]] == pytest.approx([1, 25, 1, 2 / 3])
-    assert [b["speech_s"], b["pause_s"], b["questions_per_100"]] == pytest.approx([1.4, 0.6, 100 / 3])
+    assert [b["articulation_s"], b["pause_s"], b["questions_per_100"]] == pytest.approx([1.4, 0.6, 100 / 3])
     nothing = words(("A", "x", 0, 0))
     assert delivery(nothing, by="tenth")["tenth"].isna().tolist() == [True]  # a recording without length
     both = pd.concat([TALK, TALK.assign(transcript_id="u")], ignore_index=True)
@@ -81,8 +81,8 @@ def test_pace_in_windows_and_rolling_windows():
     table = pace(rows, window_s=2)
     assert table["words"].tolist() == [3, 1, 0, 1]  # the third middle is at 2.0 s
     assert table["end_ms"].tolist() == [2000, 4000, 6000, 6400]
-    assert table["words_per_minute"].tolist() == pytest.approx([90, 30, 0, 150])
-    assert table["speech_s"].tolist() == pytest.approx([1.5, 0.2, 0, 0.4])  # with the silence of 100 ms of A
+    assert table["window_wpm"].tolist() == pytest.approx([90, 30, 0, 150])
+    assert table["articulation_s"].tolist() == pytest.approx([1.5, 0.2, 0, 0.4])  # with the silence of 100 ms of A
     rolling = pace(rows, window_s=4, step_s=2)
     assert rolling[["start_ms", "words"]].values.tolist() == [[0, 4], [2000, 1], [4000, 1]]
     apart = pace(rows, by="speaker", window_s=4)
@@ -93,7 +93,7 @@ def test_pace_in_windows_and_rolling_windows():
         ["B", 4000, 0],
     ]
     both = pd.concat([rows, rows.iloc[:1].assign(transcript_id="u")])  # an index with equal labels
-    assert pace(both, window_s=2)["speech_s"].tolist() == pytest.approx([1.5, 0.2, 0, 0.4, 0.4])
+    assert pace(both, window_s=2)["articulation_s"].tolist() == pytest.approx([1.5, 0.2, 0, 0.4, 0.4])
     two = pace(both, by=None, window_s=10)
     assert two[["transcript_id", "words"]].values.tolist() == [["t", 5], ["u", 1]]
     with pytest.raises(OptionError, match="multiple of step_s, got 5 and 2"):
@@ -104,7 +104,7 @@ def test_speech_and_articulation_mean_the_same_in_pace_and_delivery():
     """One window over a whole recording has the speech and the articulation rate of `delivery`."""
     both = pd.concat([TALK, TALK.assign(transcript_id="u", start_ms=TALK["start_ms"] * 2)], ignore_index=True)
     both.loc[9, "end_ms"] = 3200  # overlaps the next word
-    names = ["words", "speech_s", "articulation_wpm"]
+    names = ["words", "articulation_s", "articulation_wpm"]
     for by in ("transcript_id", ["transcript_id", "speaker"]):
         pd.testing.assert_frame_equal(pace(both, by, window_s=60)[names], delivery(both, by)[names])
 
@@ -136,14 +136,14 @@ def test_labels_per_speaker_and_minute():
         }
     )
     table = label_shares(labels, rows)
-    assert table[["speaker", "minute", "label", "words", "share", "strength"]].values.tolist() == [
+    assert table[["speaker", "minute", "label", "words", "word_share", "strength"]].values.tolist() == [
         ["A", 0, "News", 1, 0.5, 1.0],
         ["A", 0, "Pets", 2, 1.0, 0.5],
         ["A", 1, "News", 1, 1.0, 1.0],
         ["B", 0, "News", 1, 1.0, 1.0],
         ["B", 0, "Pets", 1, 1.0, 0.5],
     ]
-    assert label_shares(labels, rows, by=None)["share"].tolist() == [0.75, 0.75]
+    assert label_shares(labels, rows, by=None)["word_share"].tolist() == [0.75, 0.75]
     assert len(label_shares(labels.iloc[:0], rows)) == 0
 
 
@@ -193,7 +193,7 @@ def test_a_word_in_two_segments_of_a_label_counts_once() -> None:
     """Segments of one label that overlap do not count their words twice."""
     rows = words(("A", "a", 0, 100), ("A", "b", 200, 300))
     labels = pd.DataFrame({"transcript_id": "t", "label": "Pets", "start_ms": [0, 0], "end_ms": [150, 120]})
-    assert label_shares(labels, rows, by=None)[["words", "share"]].values.tolist() == [[1.0, 0.5]]
+    assert label_shares(labels, rows, by=None)[["words", "word_share"]].values.tolist() == [[1.0, 0.5]]
 
 
 def test_words_that_overlap_or_touch_have_no_pause_between_them() -> None:

@@ -54,7 +54,7 @@ def test_statistics_of_the_meeting():
     assert table["longest_turn_s"].to_dict() == {"A": 4.4, "B": 0.5, "C": 3.0}
     assert table["longest_start_ms"].to_dict() == {"A": 1600, "B": 7900, "C": 5000}
     assert table["transfers"].to_dict() == {"A": 1, "B": 2, "C": 2}
-    assert table["overlap_share"].to_dict() == {"A": 0, "B": 0.5, "C": 0.5}
+    assert table["transfer_overlap_share"].to_dict() == {"A": 0, "B": 0.5, "C": 0.5}
     assert table["interruptions"].to_dict() == {"A": 0, "B": 0, "C": 1}
     assert table["responses"].to_dict() == {"A": 0, "B": 1, "C": 1}
     assert table.loc[["B", "C"], "response_ms"].tolist() == [300, 1000]
@@ -71,7 +71,7 @@ def test_who_follows_whom():
     counts = {("A", "B"): 1, ("A", "C"): 1, ("B", "A"): 1, ("B", "C"): 1, ("C", "A"): 0, ("C", "B"): 1}
     assert table["transfers"].to_dict() == counts
     assert table["interruptions"].sum() == table.loc[("A", "C"), "interruptions"] == 1
-    assert table.groupby("previous")["share"].sum().tolist() == [1, 1, 1]
+    assert table.groupby("previous")["transfer_share"].sum().tolist() == [1, 1, 1]
 
 
 def test_recordings_are_apart():

@@ -34,7 +34,7 @@ def test_pace_and_sentiment_have_a_line_per_group(words, texts_of):
     ax = plots.pace(one, by="speaker", window_s=20)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == list("ABCD")
     expected = analysis.pace(one, "speaker", window_s=20)
-    assert ax.lines[1].get_ydata().tolist() == expected.loc[expected["speaker"] == "B", "words_per_minute"].tolist()
+    assert ax.lines[1].get_ydata().tolist() == expected.loc[expected["speaker"] == "B", "window_wpm"].tolist()
     mood = one.assign(sentiment=["POSITIVE", "NEGATIVE", "NEUTRAL"] * (len(one) // 3))
     ax = plots.sentiment_over_time(mood, window_s=20)
     assert len(ax.lines) == 1

@@ -25,7 +25,7 @@ _TURNS = pd.DataFrame(
 _PLACES = pd.DataFrame({"recording": "t", "edit": ["insertion"], "start_ms": [0], "end_ms": [900]})
 _RATES = pd.DataFrame({"site": ["x", "y"], "units": 2, "rate": [1.0, 2.0], "low": [0.5, 1.0], "high": [2.0, 3.0]})
 _KEYS = pd.DataFrame({"site": ["x", "y"], "ngram": ["tree", "car"], "g2": [5.0, 4.0]})
-_PACE = pd.DataFrame({"transcript_id": ["t"], "start_ms": [0], "end_ms": [900], "words_per_minute": [100.0]})
+_PACE = pd.DataFrame({"transcript_id": ["t"], "start_ms": [0], "end_ms": [900], "window_wpm": [100.0]})
 
 DRAW: dict[str, tuple[Callable[..., Any], pd.DataFrame]] = {
     "timeline": (plots.timeline, _TURNS),
@@ -97,7 +97,7 @@ def test_a_plot_of_panels_must_be_a_function() -> None:
         ("confidence", "confidence"),
         ("sentiment", "end_ms"),
         ("disagreements", "end_ms"),
-        ("pace", "words_per_minute"),
+        ("pace", "window_wpm"),
         ("rates", "rate"),
         ("keyness", "g2"),
     ],
@@ -119,8 +119,8 @@ def test_tables_without_a_column_are_named() -> None:
     """A selection of columns of a measure that cannot be drawn is an error that lists the columns."""
     transfers = pd.DataFrame({"previous": ["A"], "following": ["B"], "transfers": [1]})
     for draw, df, lacking in (
-        (plots.turn_matrix, transfers, "share"),
-        (plots.pace, _PACE[["words_per_minute"]], "transcript_id, start_ms, end_ms"),
+        (plots.turn_matrix, transfers, "transfer_share"),
+        (plots.pace, _PACE[["window_wpm"]], "transcript_id, start_ms, end_ms"),
         (plots.disagreements, _PLACES[["recording", "edit"]], "start_ms, end_ms"),
     ):
         with pytest.raises(ValueError, match=f"lacks {lacking}"):

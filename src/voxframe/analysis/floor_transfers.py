@@ -24,6 +24,7 @@ from voxframe.analysis.speaker_turns import (
     words_in_rows,
 )
 from voxframe.errors import OptionError
+from voxframe.measures import defines
 from voxframe.validators import ListOf, Text, checked
 
 #: English words that show attention without taking the floor. Source: the tags "acknowledge (backchannel)",
@@ -41,8 +42,8 @@ _TURN = tuple(
 )
 #: Columns of `turn_statistics`.
 _STATISTICS = tuple(
-    "turns words mean_turn_s longest_turn_s longest_start_ms transfers median_offset_ms overlaps overlap_share "
-    "interruptions interruption_share responses response_ms within backchannels".split()
+    "turns words mean_turn_s longest_turn_s longest_start_ms transfers median_offset_ms overlaps "
+    "transfer_overlap_share interruptions interruption_share responses response_ms within backchannels".split()
 )
 
 
@@ -234,6 +235,9 @@ def _joined(spurts: pd.DataFrame, floor: _Floor, heard: npt.NDArray[np.bool_], k
     return turns.reset_index(drop=True)
 
 
+@defines(
+    "mean_turn_s", "longest_turn_s", "median_offset_ms", "transfer_overlap_share", "interruption_share", "response_ms"
+)
 @keeps_names
 def turn_statistics(spoken: pd.DataFrame, by: By = ("transcript_id", "speaker"), **options: Any) -> pd.DataFrame:
     """Return turns, response latency, overlaps, interruptions, backchannels and monologues of each speaker.
@@ -241,7 +245,7 @@ def turn_statistics(spoken: pd.DataFrame, by: By = ("transcript_id", "speaker"),
     Definitions of turns, kinds and interruptions are those of `turn_taking`. A transfer is a turn that took the floor
     from another speaker. `response_ms` is the median offset of transfers after a turn that ended with a question mark.
     The longest turn is the longest monologue: backchannels do not end it. Units: seconds (`_s`), ms (`_ms`) and counts.
-    Denominators: `overlap_share` and `interruption_share` are of the transfers of the group.
+    Denominators: both shares are of the transfers of the group.
 
     Source: see `turn_taking`; T. Stivers et al., "Universals and cultural variation in turn-taking in conversation",
     PNAS 106, 2009 (response latency).
@@ -254,8 +258,8 @@ def turn_statistics(spoken: pd.DataFrame, by: By = ("transcript_id", "speaker"),
     Returns:
         One row per group, sorted. Columns: those of `by`, `turns`, `words` int64, `mean_turn_s`, `longest_turn_s`
         float64 (s), `longest_start_ms` Int64, `transfers` int64, `median_offset_ms` float64, `overlaps` int64,
-        `overlap_share` float64 (0-1), `interruptions` int64, `interruption_share` float64 (0-1), `responses` int64,
-        `response_ms` float64, `within` and `backchannels` int64. Unknown values are NaN.
+        `transfer_overlap_share` float64 (0-1), `interruptions` int64, `interruption_share` float64 (0-1), `responses`
+        int64, `response_ms` float64, `within` and `backchannels` int64. Unknown values are NaN.
 
     Raises:
         ValueError: A column is missing.
@@ -295,18 +299,19 @@ def turn_statistics(spoken: pd.DataFrame, by: By = ("transcript_id", "speaker"),
     longest_start = pd.Series(table["start_ms"].loc[longest.index].array, index=groups.ngroup().loc[longest.index])
     found["longest_start_ms"] = longest_start.sort_index().astype("Int64").array
     found["longest_start_ms"] = found["longest_start_ms"].where(found["longest_turn_s"].notna())
-    found["overlap_share"] = ratio(found["overlaps"], found["transfers"])
+    found["transfer_overlap_share"] = ratio(found["overlaps"], found["transfers"])
     found["interruption_share"] = ratio(found["interruptions"], found["transfers"])
     found = found.reset_index(drop=not names)
     return found[[*names, *_STATISTICS]]
 
 
+@defines("transfer_share", "median_offset_ms")
 @keeps_names
 def turn_matrix(spoken: pd.DataFrame, by: By = "transcript_id", *, of: str = "speaker", **options: Any) -> pd.DataFrame:
     """Count who follows whom.
 
     Definition: number of transfers of the floor (`turn_taking`) from one speaker to another. Unit: transfers.
-    Denominator of `share`: all transfers from the same speaker, so `share` estimates the probability that the other
+    Denominator of `transfer_share`: all transfers from the same speaker, so it estimates the probability that the other
     speaker is next.
 
     Source: D. Gibson, "Participation shifts: order and differentiation in group conversation", Social Forces 81, 2003.
@@ -320,8 +325,8 @@ def turn_matrix(spoken: pd.DataFrame, by: By = "transcript_id", *, of: str = "sp
 
     Returns:
         One row per group and pair, sorted, also for pairs with no transfer (but not from a speaker to themselves).
-        Columns: those of `by`, `previous`, `following` str, `transfers` int64, `interruptions` int64, `share` float64
-        (0-1, NaN if there is no transfer from `previous`), `median_offset_ms` float64.
+        Columns: those of `by`, `previous`, `following` str, `transfers` int64, `interruptions` int64, `transfer_share`
+        float64 (0-1, NaN if there is no transfer from `previous`), `median_offset_ms` float64.
 
     Raises:
         ValueError: A column is missing.
@@ -334,7 +339,7 @@ def turn_matrix(spoken: pd.DataFrame, by: By = "transcript_id", *, of: str = "sp
         [['A', 'B', 1], ['B', 'A', 1]]
     """
     require(spoken, _NEEDED, "turn_matrix")
-    given = key_list(by, ("previous", "following", "transfers", "interruptions", "share", "median_offset_ms"))
+    given = key_list(by, ("previous", "following", "transfers", "interruptions", "transfer_share", "median_offset_ms"))
     keys = [key if isinstance(key, str) else str(key.name or "group") for key in given]
     if of in keys:
         raise OptionError(f"by= cannot contain {of!r}, the column whose values follow each other (of=)")
@@ -364,7 +369,7 @@ def turn_matrix(spoken: pd.DataFrame, by: By = "transcript_id", *, of: str = "sp
     counts = counts.reindex(index).reset_index()
     for name in ("transfers", "interruptions"):
         counts[name] = counts[name].fillna(0).astype("int64")
-    counts["share"] = ratio(
+    counts["transfer_share"] = ratio(
         counts["transfers"], counts.groupby(["_group", "previous"])["transfers"].transform("sum").to_numpy()
     )
     counts["median_offset_ms"] = counts["median_offset_ms"].astype("float64")
@@ -374,5 +379,5 @@ def turn_matrix(spoken: pd.DataFrame, by: By = "transcript_id", *, of: str = "sp
             .merge(counts, on="_group")
             .sort_values("_group", kind="stable")
         )
-    columns = [*keys, "previous", "following", "transfers", "interruptions", "share", "median_offset_ms"]
+    columns = [*keys, "previous", "following", "transfers", "interruptions", "transfer_share", "median_offset_ms"]
     return counts[columns].astype({"previous": TEXT, "following": TEXT}).reset_index(drop=True)

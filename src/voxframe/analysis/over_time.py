@@ -14,12 +14,14 @@ from voxframe.analysis.spans import WINDOW_S, annotate, split_spans
 from voxframe.analysis.speaker_turns import TEXT, floats, require, require_words
 from voxframe.analysis.speech_delivery import speech_pieces
 from voxframe.errors import OptionError
+from voxframe.measures import defines
 from voxframe.validators import checked
 
 #: Function of the sums of windows and of their lengths in seconds that returns columns.
 _Measures: TypeAlias = "Callable[[pd.DataFrame, np.ndarray], dict[str, Any]]"
 
 
+@defines("articulation_s", "window_wpm", "articulation_wpm")
 @keeps_names
 def pace(
     words: pd.DataFrame,
@@ -31,9 +33,7 @@ def pace(
 ) -> pd.DataFrame:
     """Return the number of words per minute in windows of time.
 
-    Definition: a word belongs to the window that contains its middle. Unit: words per minute. Denominators:
-    `words_per_minute` is per minute of the window, also if nobody speaks; `articulation_wpm` is per minute of
-    `speech_s`, which is that of `delivery`: without pauses from 250 ms on.
+    Definition: a word belongs to the window that contains its middle. Pauses are at least 250 ms long.
 
     Source: J. Miller, F. Grosjean and C. Lomanto, "Articulation rate and its variability in spontaneous speech",
     Phonetica 41, 1984.
@@ -49,7 +49,7 @@ def pace(
 
     Returns:
         One row per group and window, sorted. Columns: those of `by`, `start_ms`, `end_ms` int64 (of the window; the
-        last one ends with the recording), `words` int64, `speech_s`, `words_per_minute`, `articulation_wpm` float64.
+        last one ends with the recording), `words` int64, `articulation_s`, `window_wpm`, `articulation_wpm` float64.
 
     Raises:
         ValueError: A column is missing.
@@ -58,7 +58,7 @@ def pace(
     Example:
         >>> times = {"start_ms": [0, 500, 2000], "end_ms": [400, 900, 4000]}
         >>> words = pd.DataFrame({"transcript_id": "t", "text": "x", **times})
-        >>> pace(words, window_s=2)[["start_ms", "words", "words_per_minute"]].values.tolist()
+        >>> pace(words, window_s=2)[["start_ms", "words", "window_wpm"]].values.tolist()
         [[0.0, 2.0, 60.0], [2000.0, 1.0, 30.0]]
     """
     return _windows(
@@ -70,14 +70,15 @@ def pace(
         transcripts,
         lambda sums, length: {
             "words": sums["words"].astype("int64"),
-            "speech_s": sums["speech_s"],
-            "words_per_minute": 60 * ratio(sums["words"], length),
-            "articulation_wpm": 60 * ratio(sums["words"], sums["speech_s"]),
+            "articulation_s": sums["articulation_s"],
+            "window_wpm": 60 * ratio(sums["words"], length),
+            "articulation_wpm": 60 * ratio(sums["words"], sums["articulation_s"]),
         },
         speech=speech_pieces(words, "pace"),
     )
 
 
+@defines("polarity")
 @keeps_names
 def sentiment_over_time(
     sentiments: pd.DataFrame,
@@ -156,7 +157,7 @@ def _windows(
         step_s: Seconds between the starts of windows.
         transcripts: The table `transcripts`, for the length of recordings.
         measures: Function of the sums and of the lengths of the windows (s) that returns columns.
-        speech: Spans of speech, with the position of the row as `row`, to sum as `speech_s`.
+        speech: Spans of speech, with the position of the row as `row`, to sum as `articulation_s`.
     """
     window_s = checked("window_s", window_s, WINDOW_S)
     step = window_s if step_s is None else checked("step_s", step_s, WINDOW_S)
@@ -180,7 +181,7 @@ def _windows(
         pieces = split_spans(speech, window_s=step)
         of = group[pieces["row"].to_numpy()]
         cell = offset[of] + np.clip(pieces["bin_idx"].to_numpy(), 0, bins[of] - 1)
-        sums["speech_s"] = np.bincount(cell, (pieces["end_ms"] - pieces["start_ms"]) / 1000, total)
+        sums["articulation_s"] = np.bincount(cell, (pieces["end_ms"] - pieces["start_ms"]) / 1000, total)
     count = np.maximum(bins - width + 1, 1)
     at = np.repeat(np.arange(len(keys)), count)
     first = np.arange(len(at)) - np.repeat(np.cumsum(count) - count, count)
@@ -196,6 +197,7 @@ def _windows(
     return table.assign(**measured)
 
 
+@defines("word_share", "strength")
 @keeps_names
 def label_shares(
     labels: pd.DataFrame, words: pd.DataFrame, by: By = ("transcript_id", "speaker", "minute")
@@ -203,7 +205,7 @@ def label_shares(
     """Return how much each speaker says under each label, such as a topic or a content safety label, by minute.
 
     Labels belong to segments of time that may span several speakers. Definition: a word has the labels of the segments
-    that contain its middle. Unit: words. Denominator of `share`: all words of the group. A word can have several
+    that contain its middle. Unit: words. Denominator of `word_share`: all words of the group. A word can have several
     labels, so shares can add up to more than 1. Source: the measure is our own.
 
     Args:
@@ -213,9 +215,9 @@ def label_shares(
         by: Columns of `words` to group by; see `voxframe.analysis.grouping.with_keys`.
 
     Returns:
-        One row per group and label, sorted. Columns: those of `by`, `label` str, `words` int64, `share` float64 (0-1),
-        `strength` float64 (mean over the words of `severity`, `relevance` or `confidence`, the first that `labels` has;
-        0-1, else NaN).
+        One row per group and label, sorted. Columns: those of `by`, `label` str, `words` int64, `word_share` float64
+        (0-1), `strength` float64 (mean over the words of `severity`, `relevance` or `confidence`, the first that
+        `labels` has; 0-1, else NaN).
 
     Raises:
         ValueError: A column is missing.
@@ -225,12 +227,12 @@ def label_shares(
         >>> words = pd.DataFrame({"transcript_id": "t", "speaker": ["A", "A", "B"], "text": "x",
         ...                       "start_ms": [0, 1000, 2000], "end_ms": [900, 1900, 2900]})
         >>> topics = pd.DataFrame({"transcript_id": "t", "label": ["Trees"], "start_ms": [950], "end_ms": [3000]})
-        >>> label_shares(topics, words)[["speaker", "label", "words", "share"]].values.tolist()
+        >>> label_shares(topics, words)[["speaker", "label", "words", "word_share"]].values.tolist()
         [['A', 'Trees', 1, 0.5], ['B', 'Trees', 1, 1.0]]
     """
     require(labels, ("transcript_id", "label", "start_ms", "end_ms"), "label_shares")
     require_words(words, ("transcript_id", "text", "start_ms", "end_ms"), "label_shares")
-    known, names = with_keys(words, by, result=("label", "words", "share", "strength"))
+    known, names = with_keys(words, by, result=("label", "words", "word_share", "strength"))
     keys = [pd.Series(known[name].array, name=name) for name in names] or [pd.Series(0, range(len(known)), name="all")]
     group = pd.DataFrame({key.name: key for key in keys}).groupby([k.name for k in keys], dropna=False, sort=True)
     number = group.ngroup().to_numpy()
@@ -244,7 +246,7 @@ def label_shares(
     pairs = pairs.drop_duplicates(["word", "label"])  # segments of one label can overlap
     found = pairs.groupby(["group", "label"], sort=True).agg(words=("label", "size"), strength=("strength", "mean"))
     found = found.reset_index()
-    found.insert(3, "share", ratio(found["words"], np.bincount(number)[found["group"].to_numpy()]))
+    found.insert(3, "word_share", ratio(found["words"], np.bincount(number)[found["group"].to_numpy()]))
     firsts = np.unique(number, return_index=True)[1]
     heads: Sequence[Any] = [key.iloc[firsts[found["group"].to_numpy()]].reset_index(drop=True) for key in keys]
     parts = [*(heads if names else []), found.drop(columns="group").astype({"label": TEXT})]

@@ -22,6 +22,7 @@ from voxframe.analysis.speaker_turns import (
     words_in_rows,
 )
 from voxframe.errors import OptionError
+from voxframe.measures import defines
 from voxframe.validators import Choice, checked
 
 #: Denominators of a share of talk time.
@@ -36,6 +37,7 @@ _ACTIVITY = frozenset(
 _SPOKEN = ("transcript_id", "text", "start_ms", "end_ms")
 
 
+@defines("talk_s", "share", "words_per_minute")
 @keeps_names
 def talk_time(
     spoken: pd.DataFrame,
@@ -140,6 +142,16 @@ def _turn_rows(spoken: pd.DataFrame, by: By) -> tuple[pd.DataFrame, list[str]]:
     return rows.astype(dict.fromkeys(text, TEXT)), names
 
 
+@defines(
+    "duration_s",
+    "speech_s",
+    "silence_s",
+    "speech_share",
+    "silence_share",
+    "overlap_s",
+    "overlap_base_s",
+    "overlap_share",
+)
 @keeps_names
 def speech_activity(
     spoken: pd.DataFrame,
@@ -268,6 +280,7 @@ def _activity(
     return cells
 
 
+@defines("gini", "entropy_bits", "evenness", "effective_speakers")
 @keeps_names
 def balance(
     spoken: pd.DataFrame, by: By = "transcript_id", *, of: Literal["talk_s", "words", "turns"] = "talk_s"

@@ -14,6 +14,7 @@ from voxframe.analysis.grouping import By, ratio, with_keys
 from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.search_terms import find_words
 from voxframe.analysis.speaker_turns import MILLISECONDS, TEXT, floats, require, require_words
+from voxframe.measures import defines
 from voxframe.validators import Number, checked
 
 #: English filled pauses. Source: H. Clark and J. Fox Tree, "Using uh and um in spontaneous speaking", Cognition 84,
@@ -28,7 +29,7 @@ _ASKS = ("?", "\uff1f", "\u061f")  # also of Chinese and Arabic
 _ENDS = (*_ASKS, ".", "!", "\u3002", "\uff01")
 #: Columns of `delivery`.
 _DELIVERY = tuple(
-    "words speech_s pause_s words_per_minute articulation_wpm pauses pauses_per_minute mean_pause_ms fillers "
+    "words articulation_s pause_s words_per_minute articulation_wpm pauses pauses_per_minute mean_pause_ms fillers "
     "fillers_per_100 questions questions_per_100 low_share".split()
 )
 
@@ -116,6 +117,7 @@ def questions(words: pd.DataFrame) -> pd.DataFrame:
     return found.reset_index(drop=True)
 
 
+@defines("mean_confidence")
 @keeps_names
 def low_confidence(words: pd.DataFrame, *, below: float = 0.5) -> pd.DataFrame:
     """Return runs of words whose recognition confidence is low, to check them first.
@@ -152,7 +154,7 @@ def low_confidence(words: pd.DataFrame, *, below: float = 0.5) -> pd.DataFrame:
 
 
 def _in_order(words: pd.DataFrame, purpose: str) -> tuple[pd.DataFrame, npt.NDArray[np.bool_], npt.NDArray[np.float64]]:
-    """Return the timed words in order, a mask of those that begin a turn, and the latest end so far at each word."""
+    """Return the timed words in order, a mask of those that begin a turn, and the latest end so far in the turn."""
     require_words(words, _WORDS, purpose)
     rows = with_keys(words, "speaker")[0].astype({"transcript_id": TEXT})
     rows = rows[rows["start_ms"].notna() & rows["end_ms"].notna()]
@@ -162,7 +164,7 @@ def _in_order(words: pd.DataFrame, purpose: str) -> tuple[pd.DataFrame, npt.NDAr
     speaker, _ = pd.factorize(rows["speaker"], use_na_sentinel=False)
     new_turn: npt.NDArray[np.bool_] = np.ones(len(rows), bool)
     new_turn[1:] = (code[1:] != code[:-1]) | (speaker[1:] != speaker[:-1])
-    return rows, new_turn, floats(pd.Series(floats(rows["end_ms"])).groupby(code).cummax())
+    return rows, new_turn, floats(pd.Series(floats(rows["end_ms"])).groupby(np.cumsum(new_turn)).cummax())
 
 
 def _silence(
@@ -213,6 +215,17 @@ def _runs(rows: pd.DataFrame, begins: npt.NDArray[np.bool_]) -> pd.DataFrame:
     )
 
 
+@defines(
+    "articulation_s",
+    "pause_s",
+    "words_per_minute",
+    "articulation_wpm",
+    "pauses_per_minute",
+    "mean_pause_ms",
+    "fillers_per_100",
+    "questions_per_100",
+    "low_share",
+)
 @keeps_names
 def delivery(
     words: pd.DataFrame,
@@ -224,14 +237,7 @@ def delivery(
 ) -> pd.DataFrame:
     """Return pace, pauses, fillers, questions and low confidence of each speaker, or of other groups.
 
-    Definitions and denominators; units are seconds (`_s`), ms (`_ms`), counts, and those named here:
-
-    - `speech_s`: time of the words, with the silences between words of one turn that are shorter than `min_pause_ms`.
-    - `words_per_minute` (speech rate): words per minute of speech and pauses.
-    - `articulation_wpm` (articulation rate): words per minute of speech without pauses.
-    - `pauses_per_minute`: pauses (see `pauses`) per minute of speech and pauses. `mean_pause_ms` is of these pauses.
-    - `fillers_per_100`, `questions_per_100`: filled pauses and questions per 100 words.
-    - `low_share`: fraction of words with a confidence under `low`, of the words with a confidence.
+    Definition: pauses are those of `pauses`: silences inside a turn of `min_pause_ms` or more.
 
     Source: F. Goldman-Eisler, "Psycholinguistics: experiments in spontaneous speech", 1968; H. Clark and J. Fox Tree,
     "Using uh and um in spontaneous speaking", Cognition 84, 2002; N. de Jong and T. Wempe, "Praat script to detect
@@ -247,7 +253,7 @@ def delivery(
         low: Upper limit of a low confidence, 0-1.
 
     Returns:
-        One row per group, sorted. Columns: those of `by`, `words` int64, `speech_s`, `pause_s` float64 (s),
+        One row per group, sorted. Columns: those of `by`, `words` int64, `articulation_s`, `pause_s` float64 (s),
         `words_per_minute`, `articulation_wpm` float64, `pauses` int64, `pauses_per_minute`, `mean_pause_ms` float64,
         `fillers` int64, `fillers_per_100` float64, `questions` int64, `questions_per_100`, `low_share` float64.
 
@@ -273,7 +279,7 @@ def delivery(
     sums = pd.DataFrame(
         {
             "words": 1,
-            "speech_s": np.maximum(floats(rows["end_ms"]) - begin, 0) / 1000,
+            "articulation_s": np.maximum(floats(rows["end_ms"]) - begin, 0) / 1000,
             "pause_s": silence / 1000,
             "pauses": (silence > 0).astype(np.int64),
             "fillers": np.bincount(said["_at"].to_numpy(np.intp), minlength=len(rows)),
@@ -285,9 +291,9 @@ def delivery(
     )
     keys = [rows[name] for name in names] or [pd.Series(0, index=rows.index)]
     found = sums.groupby(keys, dropna=False, sort=True).sum().reset_index(drop=not names)
-    spoken = found["speech_s"] + found["pause_s"]
+    spoken = found["articulation_s"] + found["pause_s"]
     found["words_per_minute"] = 60 * ratio(found["words"], spoken)
-    found["articulation_wpm"] = 60 * ratio(found["words"], found["speech_s"])
+    found["articulation_wpm"] = 60 * ratio(found["words"], found["articulation_s"])
     found["pauses_per_minute"] = 60 * ratio(found["pauses"], spoken)
     found["mean_pause_ms"] = 1000 * ratio(found["pause_s"], found["pauses"])
     for name in ("fillers", "questions"):

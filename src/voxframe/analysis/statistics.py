@@ -14,6 +14,7 @@ from voxframe.analysis.grouping import By, group_columns, ratio, with_keys
 from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.speaker_turns import TEXT, floats, require
 from voxframe.errors import OptionError
+from voxframe.measures import defines
 from voxframe.validators import Integer, Number, checked, shown
 
 Sums: TypeAlias = "dict[str, npt.NDArray[np.float64]]"
@@ -97,6 +98,7 @@ def summed(counts: pd.DataFrame, keys: list[pd.Series[Any]]) -> pd.DataFrame:
     return counts.groupby(keys, dropna=False, sort=True).sum().reset_index()
 
 
+@defines("rate")
 @keeps_names
 def rates(
     table: pd.DataFrame,
@@ -159,6 +161,7 @@ def rates(
     return found
 
 
+@defines("hedges_g", "cliffs_delta")
 def compare_groups(
     table: pd.DataFrame,
     value: str,

@@ -17,6 +17,7 @@ from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.search_terms import spoken
 from voxframe.analysis.speaker_turns import TEXT, floats, require, speaker_codes
 from voxframe.errors import OptionError
+from voxframe.measures import defines
 from voxframe.validators import Integer, Number, checked
 
 _COUNTS = ("ngram", "count", "transcripts")
@@ -114,6 +115,7 @@ def _against_rest(counts: pd.DataFrame, group: str, purpose: str) -> pd.DataFram
     return table.astype({"ngram": TEXT})
 
 
+@defines("per_1000", "other_per_1000", "g2", "log_ratio")
 def keyness(counts: pd.DataFrame, group: str, *, min_count: int = 1) -> pd.DataFrame:
     """Return how unexpected the frequency of each word is in a group, compared with all other groups.
 
@@ -174,6 +176,7 @@ def log_likelihood(a: Any, b: Any, c: Any, d: Any) -> npt.NDArray[np.float64]:
     return 2 * np.maximum(found, 0.0)
 
 
+@defines("per_1000", "other_per_1000", "log_odds", "z")
 def distinctive_words(
     counts: pd.DataFrame, group: str, *, prior_words: float = 500, min_count: int = 1
 ) -> pd.DataFrame:
@@ -221,6 +224,7 @@ def distinctive_words(
     return _largest_first(table.drop(columns=["_size", "_other"])[a + b >= min_count], [group], "z")
 
 
+@defines("expected", "pmi", "t_score", "g2")
 def collocations(counts: pd.DataFrame, *, min_count: int = 3) -> pd.DataFrame:
     """Return pairs of neighbouring words that occur more often together than their frequencies explain.
 
@@ -275,6 +279,7 @@ def collocations(counts: pd.DataFrame, *, min_count: int = 3) -> pd.DataFrame:
     return table.drop(columns="_group")
 
 
+@defines("type_token_ratio", "yules_k")
 def vocabulary(counts: pd.DataFrame) -> pd.DataFrame:
     """Return the size, the richness and the growth of the vocabulary of each group, such as over minutes or months.
 

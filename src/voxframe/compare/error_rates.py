@@ -18,6 +18,7 @@ from voxframe.analysis.speaker_turns import TEXT, require
 from voxframe.analysis.statistics import Bootstrap, Sums, group_number, summed
 from voxframe.compare.alignment import EDITS, INSERTION, MATCH
 from voxframe.errors import OptionError
+from voxframe.measures import defines
 from voxframe.validators import Choice, checked, shown
 
 _BANDS = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
@@ -25,6 +26,7 @@ _COUNTS = ("words", "matches", "substitutions", "deletions", "insertions", "char
 _NEEDED = ("recording", "edit", "ref_chars", "char_edits")
 
 
+@defines("wer", "cer")
 def error_rates(
     alignment: pd.DataFrame,
     by: By = None,

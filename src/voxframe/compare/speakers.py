@@ -13,11 +13,13 @@ from voxframe.analysis.speaker_turns import TEXT, floats, require, row_speakers
 from voxframe.compare.alignment import Spoken, by_recording, common, pairs
 from voxframe.compare.normalization import DEFAULT, Normalization
 from voxframe.errors import OptionError
+from voxframe.measures import defines
 from voxframe.validators import Boolean, Number, checked
 
 _Matrix = npt.NDArray[np.float64]
 
 
+@defines("cpwer")
 def cpwer(
     reference: Spoken,
     hypothesis: Spoken,
@@ -94,6 +96,7 @@ def cpwer(
     return table
 
 
+@defines("reference_s", "missed_s", "false_alarm_s", "confusion_s", "der")
 def diarization_error_rate(
     reference: pd.DataFrame,
     hypothesis: pd.DataFrame,
@@ -123,7 +126,7 @@ def diarization_error_rate(
         skip_overlap: Do not evaluate times at which several speakers of the reference speak.
 
     Returns:
-        Columns: with `by`, `recording` str; then float64 `speech_s` (of the reference), `missed_s`, `false_alarm_s`,
+        Columns: with `by`, `recording` str; then float64 `reference_s` (of the reference), `missed_s`, `false_alarm_s`,
         `confusion_s` and `der`, NaN if there is no speech.
 
     Raises:
@@ -133,7 +136,7 @@ def diarization_error_rate(
     Example:
         >>> reference = pd.DataFrame({"speaker": ["A", "B"], "start_ms": [0, 6000], "end_ms": [6000, 10000]})
         >>> hypothesis = pd.DataFrame({"speaker": ["1", "2"], "start_ms": [0, 5000], "end_ms": [5000, 10000]})
-        >>> diarization_error_rate(reference, hypothesis)[["speech_s", "confusion_s", "der"]].values.tolist()
+        >>> diarization_error_rate(reference, hypothesis)[["reference_s", "confusion_s", "der"]].values.tolist()
         [[10.0, 1.0, 0.1]]
     """
     if by not in (None, "recording"):
@@ -148,12 +151,12 @@ def diarization_error_rate(
     for name in common(sides[0], sides[1], on):
         ref, hyp = (_spans(side[name]) for side in sides)
         rows.append((name, *_der(ref, hyp, collar_ms, skip_overlap=skip_overlap)))
-    names = ["speech_s", "missed_s", "false_alarm_s", "confusion_s"]
+    names = ["reference_s", "missed_s", "false_alarm_s", "confusion_s"]
     table = pd.DataFrame(rows, columns=["recording", *names]).astype({"recording": TEXT})
     if by is None:
         table = table[names].sum().to_frame().T
     wrong = table["missed_s"] + table["false_alarm_s"] + table["confusion_s"]
-    table["der"] = wrong / table["speech_s"].where(table["speech_s"] > 0)
+    table["der"] = wrong / table["reference_s"].where(table["reference_s"] > 0)
     return table
 
 

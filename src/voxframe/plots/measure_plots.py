@@ -47,12 +47,12 @@ def turn_matrix(df: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """
     require(df, (), "turn_matrix")
     table = df if {"previous", "following", "transfers"} <= set(df.columns) else analysis.turn_matrix(df)
-    require(table, ("share",), "turn_matrix")
+    require(table, ("transfer_share",), "turn_matrix")
     of = transcript_names(table, df)
     sides = [of + table[name].astype(str) for name in ("previous", "following")]
     names = list(dict.fromkeys([*sides[0], *sides[1]]))
     style.check_lanes(len(names), "speakers", "select some of them")
-    shares, labels = floats(table["share"]), style.shown_names(names)
+    shares, labels = floats(table["transfer_share"]), style.shown_names(names)
     longest = max(map(len, labels), default=0)
     size = 1.2 + max(2, len(names)) * max(0.25, min(0.55, 6.5 / max(1, len(names))))
     room = 0.09 * longest  # inches, at 10 points
@@ -117,11 +117,11 @@ def pace(
     """
     require(df, (), "pace")
     table = df
-    if "words_per_minute" not in df.columns:
+    if "window_wpm" not in df.columns:
         window_s = _readable(df, 30) if window_s is None else window_s
         table = analysis.pace(df, by or "transcript_id", window_s=window_s, step_s=step_s)
-    ax = _lines(table, df, "words_per_minute", ax, "pace")
-    highest = np.nanmax(floats(table["words_per_minute"]), initial=0)
+    ax = _lines(table, df, "window_wpm", ax, "pace")
+    highest = np.nanmax(floats(table["window_wpm"]), initial=0)
     ax.set_ylim(0, max(ax.get_ylim()[1], 1.08 * highest) if len(table) else 1)
     ax.set_ylabel("words per minute")
     return ax
