@@ -180,8 +180,8 @@ def page() -> str:
         lines += [f"- {label}: {_cell(text)}" for label, text in _notes(table)]
         rows = ((f"`{n}`", f"`{d}`", u, f"`{p}`" if p else "", text) for n, d, u, p, text in _columns(table))
         lines += ["", *_markdown(_COLUMN_HEADS, rows)]
-    rows = ((f"`{name}`", *cells) for name, *cells in _measure_rows())
-    lines += ["", "## measures", "", *_markdown(_MEASURE_HEADS, rows)]
+    measures = [(f"`{name}`", *cells) for name, *cells in _measure_rows()]
+    lines += ["", "## measures", "", *_markdown(_MEASURE_HEADS, measures)]
     return "\n".join(lines) + "\n"
 
 
