@@ -26,8 +26,7 @@ from voxframe.encoder import SentenceEncoder
 from voxframe_engine.analyses import content_safety, entities, extract, key_phrases, sentence_sentiment, topics
 from voxframe_engine.analyses.chapters import boundaries
 from voxframe_engine.analyses.english_lexicon import stem, words_of
-from voxframe_engine.analyses.entities import name_model
-from voxframe_engine.analyses.entities.name_model import NameModel
+from voxframe_engine.analyses.entities import recognizer
 from voxframe_engine.analyses.pii_redaction import Redaction
 from voxframe_engine.text.sentences import sentences_of
 
@@ -36,7 +35,7 @@ _SIGNS = {"+": "POSITIVE", "-": "NEGATIVE", "0": "NEUTRAL"}
 
 
 def score_entities(
-    half: str, style: str | None = None, names: NameModel | None = None, kinds: Sequence[str] = ()
+    half: str, style: str | None = None, names: recognizer.Recognizer | None = None, kinds: Sequence[str] = ()
 ) -> tuple[labelled.Score, float]:
     """Entities of the right kind with half of their words or more, and the share of marked words found as any kind.
 
@@ -60,11 +59,15 @@ def score_entities(
     return score, covered / marked_words
 
 
-def score_redaction(names: NameModel | None, name: str) -> tuple[int, int, int, int]:
+def score_redaction(names: recognizer.Recognizer | None, name: str) -> tuple[int, int, int, int]:
     """Numbers of pieces of personal data that are covered whole, of all, of other words covered, and of all others."""
     whole = pieces = extra = others = 0
     for _, text, gold in labelled.marked(name):
-        covered = {index for entity in entities.find(labelled.words(text), names=names) for index in entity.indexes}
+        covered = {
+            index
+            for entity in entities.find(labelled.words(text), names=names, doubtful=True)
+            for index in entity.indexes
+        }
         personal = set().union(*(places for _, places in gold))
         pieces += len(gold)
         whole += sum(places <= covered for _, places in gold)
@@ -209,7 +212,7 @@ def compare(payloads: Path, coder: Coder = None) -> Iterator[str]:
     ]
     yield f"sentiment: the same for {statistics.mean(same):.2f} of {len(same)} sentences"
     theirs = Counter((e["entity_type"], _stems(e["text"])) for e in answers["entity-detection"]["entities"])
-    ours = Counter((e.kind, _stems(e.text)) for e in entities.find(said, names=name_model.find()))
+    ours = Counter((e.kind, _stems(e.text)) for e in entities.find(said, names=recognizer.load()))
     yield (
         f"entities: {(theirs & ours).total()} the same, {(theirs - ours).total()} only theirs, "
         f"{(ours - theirs).total()} only ours"
@@ -242,7 +245,7 @@ def hear(name: str) -> tuple[float, float, list[str]]:
     ]
     plain = [re.sub(r"\W", "", word["text"]).lower() for word in truth]
     result = run_job(labelled.DATA / f"{name}.flac", {"dual_channel": name == "call"})
-    spans = Redaction(result["words"], entities.find(result["words"], names=name_model.find())).spans
+    spans = Redaction(result["words"], entities.find(result["words"], names=recognizer.load(), doubtful=True)).spans
     personal: set[int] = set()
     left = []
     for row in labelled.lines("recordings.txt"):

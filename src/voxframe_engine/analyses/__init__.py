@@ -137,15 +137,15 @@ def _redacted(result: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str
     if not (wants_entities or wants_redaction):
         return {}
     from voxframe_engine.analyses import entities
-    from voxframe_engine.analyses.entities.name_model import find as find_name_model
+    from voxframe_engine.analyses.entities.recognizer import load
     from voxframe_engine.analyses.pii_redaction import Redaction
 
     words = result["words"] or []
     language = result.get("language_code") or options.get("language_code")
-    found = entities.find(words, language, find_name_model())
-    cover = Redaction(
-        words, found if wants_redaction else (), options.get("redact_pii_policies"), options.get("redact_pii_sub")
-    )
+    recognizer = load()
+    found = entities.find(words, language, recognizer) if wants_entities else []
+    hidden = entities.find(words, language, recognizer, doubtful=True) if wants_redaction else []
+    cover = Redaction(words, hidden, options.get("redact_pii_policies"), options.get("redact_pii_sub"))
     changed: dict[str, Any] = {}
     if wants_entities:
         changed["entities"] = []

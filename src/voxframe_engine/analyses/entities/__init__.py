@@ -3,14 +3,14 @@
 Method: patterns over numbers as spoken and as written, series of digits and letters that are read out, cue words before
 numbers (also in a question), checksums and formats (Luhn, IBAN, phone numbers), grammars of addresses and ages, lists
 of terms, places, nationalities and personal names, and a small neural network for names that are in no list (see
-`name_model`). Every redaction policy of the interface has a detector, but some cover only a short list of words.
+`recognizer`). Every redaction policy of the interface has a detector, but some cover only a short list of words.
 
 Quality on 125 held-out lines of the project (`python -m tests.benchmarks analyses`): precision 0.97, recall 0.96. On 55
-lines by another author they were 0.96 and 0.94. Of rare names in 60 held-out lines, 36 of 42 people and 19 of 23
-organizations were found. Of 480 pieces of personal data in calls by three authors who had not seen the code, 466 were
-covered, 409 of them under the expected kind: a number is often a number_sequence. Of the other words, 7 % were covered
-too, most of them amounts, dates and places. Of 79 pieces that a reviewer made difficult on purpose, 65 were covered;
-some causes of the other 14 have been removed since.
+lines by another author they were 0.96 and 0.94. Of rare names in 60 held-out lines, 34 of 42 people and 19 of 23
+organizations were found. In 24 held-out lines about products, 10 of 17 names of people and organizations were right. Of
+21 places in 15 held-out lines, most of them in no list, 10 were found. Of 480 pieces of personal data in calls by three
+authors who had not seen the code, 466 were covered by redaction, which also covers doubtful names. Of the other words,
+7 % were covered too, most of them amounts, dates and places.
 
 Detection is never complete. It misses most rare names in text without capitals, uncommon terms, addresses without a
 number, and misrecognized words. Do not rely on it alone if a leak would harm a person.
@@ -28,8 +28,8 @@ from voxframe_engine.analyses.entities.contacts import contacts
 from voxframe_engine.analyses.entities.dates import amounts, dates
 from voxframe_engine.analyses.entities.identifiers import identifiers
 from voxframe_engine.analyses.entities.listed_terms import terms
-from voxframe_engine.analyses.entities.name_model import NameModel, is_common_noun, unlisted_names
 from voxframe_engine.analyses.entities.people import organisations, people
+from voxframe_engine.analyses.entities.recognizer import Recognizer, is_common_noun, unlisted_names
 from voxframe_engine.analyses.entities.text import EntityMatch, WordDict, WordRun, runs
 
 
@@ -47,20 +47,27 @@ class Entity(NamedTuple):
     indexes: tuple[int, ...]
 
 
-def find(words: Sequence[WordDict], language_code: str | None = None, names: NameModel | None = None) -> list[Entity]:
+def find(
+    words: Sequence[WordDict],
+    language_code: str | None = None,
+    names: Recognizer | None = None,
+    *,
+    doubtful: bool = False,
+) -> list[Entity]:
     """Return all detected entities, ordered by position. They do not overlap, but one written word may contain two.
 
     Args:
         words: Words of a transcript.
         language_code: Language of the transcript; British English has other phone numbers.
         names: Recognizer of names. None: names are only found by lists and by the words around them.
+        doubtful: Also return unknown words with capitals that are more likely products than persons, for redaction.
 
     Example:
         >>> [e[:2] for e in find([{"text": t, "start": 0, "end": 9} for t in "she paid forty two dollars".split()])]
         [('money_amount', 'forty two dollars')]
     """
     region = "GB" if language_code == "en_uk" else "US"
-    found = [entity for run in runs(words) for entity in _in_run(run, region, names)]
+    found = [entity for run in runs(words) for entity in _in_run(run, region, names, doubtful)]
     if names:
         found += _named_again(words, found, names)
     return sorted(found, key=lambda entity: entity.indexes)
@@ -71,7 +78,7 @@ _VERB_AFTER = frozenset(
 )
 
 
-def _named_again(words: Sequence[WordDict], found: Sequence[Entity], names: NameModel) -> Iterator[Entity]:
+def _named_again(words: Sequence[WordDict], found: Sequence[Entity], names: Recognizer) -> Iterator[Entity]:
     """Yield words with capitals that are part of a person's name elsewhere in the transcript.
 
     Words of the dictionary count where they are used as names: "Will will be back".
@@ -97,12 +104,14 @@ _WORD_AFTER = re.compile(r" [a-z]{3,}(?![\w'.-]\w)")
 _SETTLED = ("person_age", "date_interval")  # not joined with a number after a comma: "I'm 42, 415 555 0137"
 
 
-def _in_run(run: WordRun, region: str, names: NameModel | None) -> Iterator[Entity]:
+def _in_run(run: WordRun, region: str, names: Recognizer | None, doubtful: bool) -> Iterator[Entity]:
     found = [
         f for detect in (contacts, dates, ages, amounts, addresses, organisations, people, terms) for f in detect(run)
     ]
     if names:
-        found = [f for f in found if not is_common_noun(run, f, names)] + list(unlisted_names(run, names))
+        found = [f for f in found if not is_common_noun(run, f, names)] + list(
+            unlisted_names(run, names, doubtful=doubtful)
+        )
         if run.text == run.low:
             found = [_with_rare_family(run, f, names) for f in found]
     settled = [f for f in found if f.kind in _SETTLED]
@@ -123,7 +132,7 @@ def _whole_names(found: Iterable[EntityMatch]) -> list[EntityMatch]:
     return [*(f for f in found if f.kind != "person_name"), *joined]
 
 
-def _with_rare_family(run: WordRun, found: EntityMatch, names: NameModel) -> EntityMatch:
+def _with_rare_family(run: WordRun, found: EntityMatch, names: Recognizer) -> EntityMatch:
     """Return a name in text without capitals with the word after it, if no dictionary has that word."""
     after = _WORD_AFTER.match(run.low, found.end)
     if found.kind != "person_name" or after is None or not names.is_unknown(after[0][1:]):

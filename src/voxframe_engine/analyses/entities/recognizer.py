@@ -1,0 +1,235 @@
+"""Names of people, organizations and places by their context: spaCy's model en_core_web_sm, run by spaCy.
+
+The model takes many rare names for a name of another kind, and overlooks some, above all at the start of a sentence. So
+`unlisted_names` also takes a word that is in no dictionary for a name, and the words around it decide its kind.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator, Mapping
+from functools import cache, cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from voxframe import models
+from voxframe.errors import ModelError
+from voxframe_engine.analyses.english_lexicon import STOPWORDS
+from voxframe_engine.analyses.entities.likeness import Likeness, first_names, plain
+from voxframe_engine.analyses.entities.listed_terms import is_listed, known
+from voxframe_engine.analyses.entities.people import STOP
+from voxframe_engine.analyses.entities.text import EntityMatch, WordRun
+
+_SLANG = frozenset(
+    "gonna wanna gotta kinda sorta lemme gimme dunno cause yeah yep nope hmm umm uhh okay hey hiya".split()
+)
+_WITHOUT = ("tok2vec", "tagger", "parser", "senter", "attribute_ruler")  # parts of the pipeline that are not run
+_PIECE = re.compile(r"(?s).{1,3000}(?:(?<=[.?!]) |$)|.{1,3000}(?: |$)|.{1,3000}")  # texts of bounded memory
+
+
+class NamedSpan(NamedTuple):
+    """An entity in a text: its label in OntoNotes, such as "PERSON" or "ORG", first character, and end."""
+
+    label: str
+    start: int
+    end: int
+
+
+class Recognizer:
+    """Recognizes names, and knows the words of the dictionary.
+
+    Args:
+        folder: Folder with the official files of the model.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        import spacy
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # the model is older than the library, which gives the same
+            self._pipeline = spacy.load(folder, exclude=_WITHOUT)
+        tables = self._pipeline.remove_pipe("lemmatizer")[1].lookups
+        index = tables.get_table("lemma_index")
+        self._words = frozenset(
+            word for table in (index, tables.get_table("lemma_exc")) for words in table.values() for word in words
+        )
+        self._openers = frozenset(word for kind in ("verb", "adv") for word in index[kind])
+        endings = tables.get_table("lemma_rules").values()
+        self._endings = {(old, new) for pairs in endings for old, new in pairs if old.isalpha()}
+
+    def knows(self, word: str) -> bool:
+        """Return True if a word in lower case is in WordNet, in any of its forms."""
+        if word in self._words:
+            return True
+        return any(word.endswith(old) and word[: -len(old)] + new in self._words for old, new in self._endings)
+
+    def is_unknown(self, word: str) -> bool:
+        """Return True if no list has a word in lower case: it is misspelled, or a rare name."""
+        return not (self.knows(word) or word in STOP or word in STOPWORDS or word in known() or word in _SLANG)
+
+    def is_opener(self, word: str) -> bool:
+        """Return True if a word in lower case may be an imperative or an adverb, with which many sentences begin."""
+        return word in self._openers
+
+    @cached_property
+    def _likeness(self) -> Likeness:
+        return Likeness(self._words)
+
+    def is_person(self, word: str, label: str | None, *, opens: bool = False, owns: bool = False) -> bool:
+        """Return True if a capitalized word is more likely a person than a product, by its letters and its label.
+
+        The model overlooks names that open a sentence.
+        """
+        if plain(word) in first_names():
+            return True
+        return self._likeness.of(word) + _BONUS * (label == "PERSON") + _OWNER * owns > (
+            _LEAST_OPENING if opens else _LEAST
+        )
+
+    def find(self, text: str) -> Iterator[NamedSpan]:
+        """Yield the entities of a text, in order."""
+        pieces = [(match[0], match.start()) for match in _PIECE.finditer(text)]
+        for doc, start in self._pipeline.pipe(pieces, as_tuples=True, batch_size=8):
+            for entity in doc.ents:
+                yield NamedSpan(entity.label_, start + entity.start_char, start + entity.end_char)
+
+
+@cache
+def load() -> Recognizer | None:
+    """Return the recognizer if its model is on this machine, else None after one warning per process."""
+    try:
+        return Recognizer(models.find(models.NAMES, download=False))
+    except ModelError as error:
+        reason = str(error)
+    except ModuleNotFoundError:
+        reason = "spaCy is not installed. Install it with `pip install 'voxframe[local]'`"
+    warnings.warn(f"{models.WITHOUT_NAMES}: {reason}", stacklevel=2)
+    return None
+
+
+_ARABIC = r"(?:(?:al|el|ad|ar|as|ash|an|at|bin|ibn|abu|ul|ur)-)"  # "al-Faisal"
+_CAPITAL = rf"(?!I\b)(?:[A-Z]\.|{_ARABIC}?(?=[^\W\d_a-z])[^\W\d_]+(?:['\u2019-][^\W\d_]+)*)"
+_PARTICLES = r"(?:van|von|der|den|de|di|da|dos|del|della|la|bin|ibn|al|el|ter|ten|zu)"
+#: Words with capitals that belong together: "Hendrikje van der Molen", "Fir & Sons".
+_AND = r"(?:& |and (?=(?:Sons|Daughters|Brothers|Co|Company|Partners|Associates)\b))"
+_TOGETHER = re.compile(rf"(?<![\w&]){_CAPITAL}(?: (?:(?:{_PARTICLES} ){{1,2}}(?=[^\W\d_a-z])|{_AND})?{_CAPITAL})*")
+_VOWEL = re.compile(r"[aeiouyà-ɏ]")
+_TOKEN = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
+_ARTICLE = re.compile(r"\b(?:the|an?|this|that|every|each|no|some|my|your|his|her|our|their) $")
+_BEFORE_BODY = re.compile(
+    r"\b(?:at|for|from|with|between|of|to|by|left|join(?:ed)?|start(?:ed)?|called|bought|sold|sued|in|than|into|via) $"
+)
+_AT_BODY = re.compile(r"\b(?:at|with|from|joined|left|called|work(?:s|ed|ing)? for) $")
+_TO_PLACE = re.compile(
+    r"\b(?:in|from|to|near|at|around|through|across|outside|inside|into|towards?|via|past|behind|beyond|left|visit|visited"
+    r"|reached|by|and|the|of) $"
+)
+_IN_PLACE = re.compile(r"\b(?:in|near|outside|across|throughout) $")  # the model takes rare places for bodies, too
+_NAMES, _PLACES = ("PERSON", "ORG"), frozenset(("GPE", "LOC", "FAC"))  # labels
+_BODIES = _PLACES | {"ORG"}
+_PERSON, _ORGANIZATION, _LOCATION = ("person_name", 59), ("organization", 61), ("location", 57)
+#: Odds from which an unknown word is a person, within and at the start of a sentence; what the label of the model and a
+#: possessive add to them. Chosen on entities_products_dev.txt and entities_names_dev.txt.
+_LEAST, _LEAST_OPENING, _BONUS, _OWNER = 0.6, -0.4, 2.0, 1.0
+
+
+class _Word(NamedTuple):
+    start: int
+    end: int
+    low: str
+    ordinary: bool  # in a dictionary, or a place, a people, a month ...
+    listed: bool  # as a first or family name
+
+
+def unlisted_names(run: WordRun, model: Recognizer, *, doubtful: bool = False) -> Iterator[EntityMatch]:
+    """Yield person_name, organization and location; if `doubtful`, also persons that may as well be products."""
+    if run.text == run.low or run.text.isupper():  # capitals say nothing
+        return
+    spans = {at: span for span in model.find(run.text) for at in range(span.start, span.end)}
+    for match in _TOGETHER.finditer(run.text):
+        words = [_word(run, match.start() + found.start(), found[0], model) for found in _TOKEN.finditer(match[0])]
+        words = _without_opening(run, words, spans, model)
+        if words and (kind := _kind(run, words, spans, model, doubtful=doubtful)):
+            yield EntityMatch(kind[0], words[0].start, words[-1].end, kind[1])
+
+
+def _without_opening(
+    run: WordRun, words: list[_Word], spans: Mapping[int, NamedSpan], model: Recognizer
+) -> list[_Word]:
+    """Remove ordinary words at the start of a sentence: "Did Saoirse", but not "Rose Achebe" or "Kestrel Dynamics"."""
+    while words and words[0].ordinary and run.opens_sentence(words[0].start):
+        if len(words) > 1 and (words[0].listed or _is_one_name(words, spans, model)):
+            break
+        words = words[1:]
+    return words
+
+
+def _is_one_name(words: list[_Word], spans: Mapping[int, NamedSpan], model: Recognizer) -> bool:
+    """Return True if the model takes the first two words for one name. "Tell Xochitl" and "Maybe Xochitl" are none."""
+    first, span = words[0].low, spans.get(words[0].start)
+    if span is None or span.label not in _NAMES or span is not spans.get(words[1].start):
+        return False
+    return not (first in STOP or first in STOPWORDS or model.is_opener(first))
+
+
+def _word(run: WordRun, start: int, text: str, model: Recognizer) -> _Word:
+    text = re.sub(r"['\u2019]s$", "", text)
+    low = run.low[start : start + len(text)]
+    spoken = re.sub(r"'(?:ll|ve|re|d|m)$", "", low)
+    ordinary = spoken in STOP or low in STOPWORDS or low in known() or all(map(model.knows, low.split("-")))
+    ordinary = ordinary or low in _SLANG or not _VOWEL.search(low.split("-")[-1])  # "Mm-hmm"
+    return _Word(start, start + len(text), low, ordinary, low not in STOP and is_listed(low))
+
+
+def _before(run: WordRun, at: int) -> str:
+    """Return the lower-case text just before a character, long enough for every preposition and article."""
+    return run.low[max(0, at - 20) : at]
+
+
+def _kind(
+    run: WordRun, words: list[_Word], spans: Mapping[int, NamedSpan], model: Recognizer, *, doubtful: bool
+) -> tuple[str, int] | None:
+    """Return kind and weight of a name; None if the words are none, or of another kind."""
+    found = (spans[word.start].label for word in words if word.start in spans)
+    label = next((label for label in found if label in _NAMES), None)
+    first, last, before = words[0], words[-1], _before(run, words[0].start)
+    opens, owns = run.opens_sentence(first.start), run.low.startswith("'s", first.end)
+    is_known_word = first.ordinary or (last is first and not model.is_person(first.low, None))  # "Lake Bled", "Brno"
+    if is_known_word and not first.listed:
+        labels = {spans[word.start].label if word.start in spans else None for word in words}
+        if (labels <= _PLACES and _TO_PLACE.search(before)) or (labels <= _BODIES and _IN_PLACE.search(before)):
+            return _LOCATION
+    if all(word.ordinary for word in words):
+        return _kind_of_ordinary(run, words, label)
+    if last is first:
+        if _ARTICLE.search(before) or run.text[first.start : first.end].isupper():
+            return None
+        at_body = _BEFORE_BODY.search(before) if label == "ORG" else before.endswith(" at ")
+        if at_body and not first.listed:
+            return _ORGANIZATION
+        is_person = doubtful or model.is_person(first.low, label, opens=opens, owns=owns)
+        return _PERSON if is_person else None
+    if last.ordinary and not last.listed:
+        return _ORGANIZATION  # "Pinewood Analytics"
+    middle = (word for word in words if not run.opens_sentence(word.start))  # "Quill Ashdown plays the cello"
+    return _ORGANIZATION if label == "ORG" and any(word.ordinary and not word.listed for word in middle) else _PERSON
+
+
+def _kind_of_ordinary(run: WordRun, words: list[_Word], label: str | None) -> tuple[str, int] | None:
+    """Return kind and weight of a name whose words are all in the dictionary."""
+    first, several, before = words[0], len(words) > 1, _before(run, words[0].start)
+    if label is None:  # "from Polar Freight"
+        is_body = several and words[-1].low not in STOP and not run.opens_sentence(first.start)
+        return _ORGANIZATION if is_body and _AT_BODY.search(before) else None
+    if first.low in known() or (not several and _ARTICLE.search(before)):
+        return None
+    if label == "PERSON":
+        return _PERSON if any(word.listed for word in words) else None
+    return _ORGANIZATION if several else None
+
+
+def is_common_noun(run: WordRun, found: EntityMatch, model: Recognizer) -> bool:
+    """Return True if a listed name is an ordinary word after an article: "a Roman coin"."""
+    low = run.low[found.start : found.end]
+    return found.kind == "person_name" and model.knows(low) and bool(_ARTICLE.search(_before(run, found.start)))
