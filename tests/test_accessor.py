@@ -1,9 +1,5 @@
-import subprocess
-import sys
-
 import matplotlib as mpl
 import pandas as pd
-import pytest
 
 import voxframe
 from voxframe import accessor
@@ -37,19 +33,3 @@ def test_the_accessor_only_delegates() -> None:
     assert words.assign(confidence=0.5).vox.confidence(window_s=1).lines[0].get_ydata().tolist() == [0.5]
     moods = words.assign(sentiment="POSITIVE").vox.sentiment()
     assert [t.get_text() for t in moods.get_legend().get_texts()] == ["positive"]
-
-
-@pytest.mark.parametrize(
-    "imports",
-    [
-        "import pandas as pd, voxframe",
-        "import voxframe, pandas as pd",
-        "import voxframe, polars, pandas as pd",  # polars looks if there is a pandas, and does not import it
-    ],
-)
-def test_the_accessor_is_there_in_either_order_of_imports(imports: str) -> None:
-    """`df.vox` exists as soon as pandas and voxframe are imported, and importing voxframe alone imports no pandas."""
-    lines = ["import sys, voxframe", "assert 'pandas' not in sys.modules"] if imports.startswith("import vox") else []
-    lines += [imports, "print(type(pd.DataFrame().vox).__name__)"]
-    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr) == ("Vox\n", "")

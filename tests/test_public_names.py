@@ -43,12 +43,13 @@ def test_importing_costs_little() -> None:
     "first",
     [
         "import pandas, voxframe",
+        "import voxframe, pandas; voxframe.connect",
         "import voxframe; voxframe.load_words([])",
         "import voxframe; voxframe.Corpus('none').table('words')",
     ],
 )
 def test_the_accessor_is_there(first: str) -> None:
-    """`df.vox` exists if pandas was imported first, and always after the first load."""
+    """`df.vox` exists if pandas was imported first, after a name of voxframe was used, and after the first load."""
     assert _run(f"{first}; import pandas; print(hasattr(pandas.DataFrame(), 'vox'))") == "True"
 
 

@@ -7,16 +7,14 @@
     words = voxframe.load_words(transcript)                       # a DataFrame; later read from disk
     words.vox.talk_time()
 
-Names are imported on first use, so `import voxframe` takes almost no time.
+Names are imported on first use, so `import voxframe` takes almost no time. `df.vox` exists if pandas was imported
+before voxframe, or once a name of voxframe was used.
 """
 
 from __future__ import annotations
 
-import importlib.abc
+import importlib
 import sys
-from collections.abc import Sequence
-from importlib.machinery import ModuleSpec
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -140,6 +138,8 @@ def __getattr__(name: str) -> Any:
     module = importlib.import_module(f"voxframe.{_HOME.get(name, name)}")
     value = getattr(module, name) if name in _HOME else module
     globals()[name] = value
+    if "pandas" in sys.modules:
+        importlib.import_module("voxframe.accessor")  # df.vox, if pandas was imported after voxframe
     return value
 
 
@@ -147,28 +147,5 @@ def __dir__() -> list[str]:
     return [*__all__, "__version__"]
 
 
-class _AccessorWithPandas(importlib.abc.MetaPathFinder):
-    """Registers the accessor `df.vox` as soon as pandas has been imported."""
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if name != "pandas":
-            return None
-        specs = (finder.find_spec(name, path, target) for finder in sys.meta_path if finder is not self)
-        spec = next(filter(None, specs), None)  # polars asks for it without importing it
-        if spec is not None and spec.loader is not None:
-            execute = spec.loader.exec_module
-
-            def exec_module(module: ModuleType) -> None:
-                execute(module)
-                importlib.import_module("voxframe.accessor")
-
-            vars(spec.loader)["exec_module"] = exec_module
-        return spec
-
-
-if "pandas" in sys.modules:  # df.vox exists whichever is imported first
-    importlib.import_module("voxframe.accessor")
-else:
-    sys.meta_path.insert(0, _AccessorWithPandas())
+if "pandas" in sys.modules:
+    importlib.import_module("voxframe.accessor")  # df.vox

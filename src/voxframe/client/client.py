@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
-from typing import TYPE_CHECKING, Literal, Self, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, Unpack
 from urllib.parse import urlsplit
 
-from voxframe.client import api, llm_requests, redacted_audio, results, upload, waiting
+from voxframe._forwarding import forwarded
+from voxframe.client import api, llm_requests, results, waiting
+from voxframe.client import redacted_audio as redacted
+from voxframe.client import upload as uploads
 from voxframe.client.api import View
 from voxframe.client.http import Transport
 from voxframe.client.llm_api import LanguageModelApi, LlmResponse, Purge, RateLimitStatus, format_field
@@ -84,11 +87,12 @@ class Client:
             AudioError: The recording cannot be read or is empty; nothing was sent.
             ServiceError: The upload failed.
         """
-        return upload.upload(self.transport, upload.UploadSource(media), progress)
+        return uploads.upload(self.transport, uploads.UploadSource(media), progress)
 
-    async def upload_async(self, media: Media, *, progress: bool | None = None) -> str:
+    @forwarded(upload)
+    async def upload_async(self, *args: Any, **options: Any) -> str:
         """Async version of `upload`."""
-        return await self.transport.workers.call(self.upload, media, progress=progress)
+        return await self.transport.workers.call(self.upload, *args, **options)
 
     @takes_options
     def submit(self, audio: Media, *, progress: bool | None = None, **options: Unpack[TranscriptOptions]) -> Transcript:
@@ -111,22 +115,20 @@ class Client:
             ServiceError: The job could not be started. `possibly_delivered` is True if it may exist nevertheless.
         """
         body = check(**options)
-        url = upload.remote_url(audio)
+        url = uploads.remote_url(audio)
         if url is None:
-            recording = upload.UploadSource(audio)
-            label, source, url = recording.label, recording.path, upload.upload(self.transport, recording, progress)
+            recording = uploads.UploadSource(audio)
+            label, source, url = recording.label, recording.path, uploads.upload(self.transport, recording, progress)
         else:
             label, source = urlsplit(url).path.rpartition("/")[2], url
         handle = Transcript(self.transport, *api.create_transcript(self.transport, url, body))
         handle.label, handle.source = clean(label, 60) or None, source
         return handle
 
-    @takes_options
-    async def submit_async(
-        self, audio: Media, *, progress: bool | None = None, **options: Unpack[TranscriptOptions]
-    ) -> Transcript:
+    @forwarded(submit)
+    async def submit_async(self, *args: Any, **options: Any) -> Transcript:
         """Async version of `submit`."""
-        return await self.transport.workers.call(self.submit, audio, progress=progress, **options)
+        return await self.transport.workers.call(self.submit, *args, **options)
 
     @takes_options
     def transcribe(
@@ -156,20 +158,11 @@ class Client:
         checked_timeout(timeout)
         return self.wait(self.submit(audio, progress=progress, **options), timeout=timeout, progress=progress)
 
-    @takes_options
+    @forwarded(transcribe)
     async def transcribe_async(
-        self,
-        audio: Media,
-        *,
-        timeout: float | None = None,
-        progress: bool | None = None,
-        **options: Unpack[TranscriptOptions],
+        self, audio: Media, *, timeout: float | None = None, progress: bool | None = None, **options: Any
     ) -> Transcript:
-        """Async version of `transcribe`.
-
-        Example:
-            >>> transcripts = await asyncio.gather(*map(client.transcribe_async, paths))  # doctest: +SKIP
-        """
+        """Async version of `transcribe`."""
         checked_timeout(timeout)
         handle = await self.submit_async(audio, progress=progress, **options)
         return await self.wait_async(handle, timeout=timeout, progress=progress)
@@ -192,11 +185,11 @@ class Client:
         """
         return self._handle(transcript).wait(timeout=timeout, progress=progress)
 
-    async def wait_async(
-        self, transcript: Transcript | str, *, timeout: float | None = None, progress: bool | None = None
-    ) -> Transcript:
+    @forwarded(wait)
+    async def wait_async(self, transcript: Transcript | str, **options: Any) -> Transcript:
         """Async version of `wait`."""
-        return await self._handle(transcript).wait_async(timeout=timeout, progress=progress)
+        handle: Transcript = await self._handle(transcript).wait_async(**options)
+        return handle
 
     def wait_all(
         self, transcripts: Iterable[Transcript | str], *, timeout: float | None = None, progress: bool | None = None
@@ -213,6 +206,7 @@ class Client:
         waiting.run(waiting.steps_for_many(self.transport, handles, timeout, progress), self.transport.sleep)
         return handles
 
+    @forwarded(wait_all)
     async def wait_all_async(
         self, transcripts: Iterable[Transcript | str], *, timeout: float | None = None, progress: bool | None = None
     ) -> _Handles:
@@ -369,13 +363,14 @@ class Client:
             >>> client.redacted_audio(transcript.id).save("interview.mp3")  # doctest: +SKIP
             PosixPath('interview.mp3')
         """
-        return redacted_audio.get(self.transport, transcript_id, timeout, progress)
+        return redacted.get(self.transport, transcript_id, timeout, progress)
 
+    @forwarded(redacted_audio)
     async def redacted_audio_async(
         self, transcript_id: str, *, timeout: float | None = None, progress: bool | None = None
     ) -> RedactedAudio:
         """Async version of `redacted_audio`."""
-        return await redacted_audio.get_async(self.transport, transcript_id, timeout, progress)
+        return await redacted.get_async(self.transport, transcript_id, timeout, progress)
 
     # Language-model operations
 
@@ -399,12 +394,10 @@ class Client:
         """
         return self._llm.generate("summary", transcripts, options, format_field(answer_format))
 
-    async def summarize_async(
-        self, transcripts: Transcripts | None = None, *, answer_format: str | None = None, **options: Unpack[LlmOptions]
-    ) -> LlmResponse:
+    @forwarded(summarize)
+    async def summarize_async(self, *args: Any, **options: Any) -> LlmResponse:
         """Async version of `summarize`."""
-        call = self.transport.workers.call
-        return await call(self.summarize, transcripts, answer_format=answer_format, **options)
+        return await self.transport.workers.call(self.summarize, *args, **options)
 
     def ask(
         self,
@@ -429,24 +422,19 @@ class Client:
         fields = {"questions": llm_requests.questions(questions)}
         return self._llm.generate("question-answer", transcripts, options, fields)
 
-    async def ask_async(
-        self,
-        questions: str | LlmQuestion | Iterable[str | LlmQuestion],
-        transcripts: Transcripts | None = None,
-        **options: Unpack[LlmOptions],
-    ) -> LlmResponse:
+    @forwarded(ask)
+    async def ask_async(self, *args: Any, **options: Any) -> LlmResponse:
         """Async version of `ask`."""
-        return await self.transport.workers.call(self.ask, questions, transcripts, **options)
+        return await self.transport.workers.call(self.ask, *args, **options)
 
     def task(self, prompt: str, transcripts: Transcripts | None = None, **options: Unpack[LlmOptions]) -> LlmResponse:
         """Give the language model a task about transcripts or a text. Arguments and errors are those of `summarize`."""
         return self._llm.generate("task", transcripts, options, {"prompt": llm_requests.text("prompt", prompt)})
 
-    async def task_async(
-        self, prompt: str, transcripts: Transcripts | None = None, **options: Unpack[LlmOptions]
-    ) -> LlmResponse:
+    @forwarded(task)
+    async def task_async(self, *args: Any, **options: Any) -> LlmResponse:
         """Async version of `task`."""
-        return await self.transport.workers.call(self.task, prompt, transcripts, **options)
+        return await self.transport.workers.call(self.task, *args, **options)
 
     def action_items(
         self, transcripts: Transcripts | None = None, *, answer_format: str | None = None, **options: Unpack[LlmOptions]
@@ -454,12 +442,10 @@ class Client:
         """Extract action items from transcripts or a text. Arguments and errors are those of `summarize`."""
         return self._llm.generate("action-items", transcripts, options, format_field(answer_format))
 
-    async def action_items_async(
-        self, transcripts: Transcripts | None = None, *, answer_format: str | None = None, **options: Unpack[LlmOptions]
-    ) -> LlmResponse:
+    @forwarded(action_items)
+    async def action_items_async(self, *args: Any, **options: Any) -> LlmResponse:
         """Async version of `action_items`."""
-        call = self.transport.workers.call
-        return await call(self.action_items, transcripts, answer_format=answer_format, **options)
+        return await self.transport.workers.call(self.action_items, *args, **options)
 
     def llm_response(self, request_id: str) -> LlmResponse:
         """Fetch the response of an earlier request.

@@ -16,9 +16,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import gettempdir
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from voxframe._files import file_lock, put_in_place, sync
+from voxframe._forwarding import forwarded
 from voxframe.client import waiting
 from voxframe.client.api import check_directory, transcript_path
 from voxframe.client.async_bridge import check_wanted
@@ -262,11 +264,10 @@ class RedactedAudio:
             _download(self._http, self.url, target, shown, int(max_gb * 2**30))
         return target
 
-    async def save_async(
-        self, path: str | os.PathLike[str] | None = None, *, progress: bool | None = None, max_gb: float = MAX_GB
-    ) -> Path:
+    @forwarded(save)
+    async def save_async(self, *args: Any, **options: Any) -> Path:
         """Async version of `save`."""
-        return await self._http.workers.call(self.save, path, progress=progress, max_gb=max_gb)
+        return await self._http.workers.call(self.save, *args, **options)
 
 
 def get(http: Transport, transcript_id: str, timeout: float | None, progress: bool | None) -> RedactedAudio:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from copy import deepcopy
 from typing import Any, Literal, Self
 
+from voxframe._forwarding import forwarded
 from voxframe._text import html_table, masked
 from voxframe.client import api, redacted_audio, waiting
 from voxframe.client.api import View
@@ -185,12 +186,8 @@ class Transcript:
         waiting.wait(self._http, self, timeout, progress)
         return self
 
-    async def wait_async(
-        self,
-        *,
-        timeout: float | None = None,
-        progress: bool | None = None,
-    ) -> Self:
+    @forwarded(wait)
+    async def wait_async(self, *, timeout: float | None = None, progress: bool | None = None) -> Self:
         """Async version of `wait`."""
         await waiting.wait_async(self._http, self, timeout, progress)
         return self

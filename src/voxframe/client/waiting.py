@@ -11,23 +11,48 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Protocol, TypeAlias
 
 from voxframe.client import api, embedded
 from voxframe.client.async_bridge import Workers, keep_loop_awake
 from voxframe.client.failures import LONGEST_WAIT_S
 from voxframe.client.http import Transport
 from voxframe.client.progress import Progress
-from voxframe.client.response import clean
+from voxframe.client.response import HTTPResponse, clean
+from voxframe.client.results import TranscriptItem
 from voxframe.errors import ServiceError, ServiceTimeoutError
 from voxframe.options import LIST_LIMIT
 from voxframe.settings import is_loopback
 from voxframe.validators import checked_timeout
 
-if TYPE_CHECKING:
-    from voxframe.client.transcript import Transcript
-
 Steps: TypeAlias = "Generator[float | Callable[[], object], None, None]"
+
+
+class Job(Protocol):
+    """A transcription job as a wait sees it: a `Transcript`."""
+
+    id: str
+    label: str | None
+    _response: HTTPResponse | None
+    _listed: TranscriptItem | None
+
+    @property
+    def status(self) -> str | None:
+        """Status, or None if the service sent none."""
+
+    @property
+    def done(self) -> bool:
+        """True if the job is completed or has failed."""
+
+    @property
+    def audio_duration_s(self) -> float | None:
+        """Duration of the media in seconds, or None if unknown."""
+
+    @property
+    def _has_state(self) -> bool: ...
+    def _poll(self) -> None: ...
+    def _update(self, item: TranscriptItem) -> None: ...
+
 
 #: Seconds without a response after which a wait ends; the job continues during an outage.
 OUTAGE_S = 120.0
@@ -153,7 +178,7 @@ _UNLISTED_PER_ROUND = 10
 _QUEUE_S = 10.0
 
 
-def wait(http: Transport, transcript: Transcript, timeout: float | None, progress: bool | None) -> None:
+def wait(http: Transport, transcript: Job, timeout: float | None, progress: bool | None) -> None:
     """Wait until a job is completed or has failed.
 
     Raises:
@@ -169,7 +194,7 @@ def wait(http: Transport, transcript: Transcript, timeout: float | None, progres
 
 async def wait_async(
     http: Transport,
-    transcript: Transcript,
+    transcript: Job,
     timeout: float | None,
     progress: bool | None,
 ) -> None:
@@ -181,7 +206,7 @@ async def wait_async(
         raise
 
 
-def steps_for_one(http: Transport, transcript: Transcript, timeout: float | None, progress: bool | None) -> Steps:
+def steps_for_one(http: Transport, transcript: Job, timeout: float | None, progress: bool | None) -> Steps:
     """Poll a job until it is finished.
 
     Args:
@@ -212,9 +237,7 @@ def steps_for_one(http: Transport, transcript: Transcript, timeout: float | None
             first = False
 
 
-def steps_for_many(
-    http: Transport, transcripts: Sequence[Transcript], timeout: float | None, progress: bool | None
-) -> Steps:
+def steps_for_many(http: Transport, transcripts: Sequence[Job], timeout: float | None, progress: bool | None) -> Steps:
     """Follow many jobs through the list of transcripts until all are finished.
 
     Jobs that the list does not show are polled one by one.
@@ -270,7 +293,7 @@ def steps_for_many(
             yield poll.pause(wanted_s, f"{len(pending)} of {total} transcripts are not finished")
 
 
-def how_to_continue(http: Transport, transcript: Transcript) -> str:
+def how_to_continue(http: Transport, transcript: Job) -> str:
     """Return a note for the user if the wait ended before the job."""
     if embedded.has_ended(http.base_url):
         return f"The job continues after the next connect(); then client.wait({transcript.id!r}) waits for it."
@@ -280,7 +303,7 @@ def how_to_continue(http: Transport, transcript: Transcript) -> str:
 class _QueuePosition:
     """The state of a job for the progress bar. For a queued job: its waiting time and the number of jobs before it."""
 
-    def __init__(self, http: Transport, transcript: Transcript, poll: PollState) -> None:
+    def __init__(self, http: Transport, transcript: Job, poll: PollState) -> None:
         self._http, self._transcript, self._poll_state = http, transcript, poll
         self._updated_s = 0.0
         self._ahead = ""
@@ -309,7 +332,7 @@ class _QueuePosition:
         )
 
 
-def _summary(transcripts: Iterable[Transcript]) -> str:
+def _summary(transcripts: Iterable[Job]) -> str:
     """Count the jobs by status, such as "3 queued, 1 processing"."""
     counts = Counter(clean(str(t.status), 40) for t in transcripts if t._has_state)
     return ", ".join(f"{count} {status}" for status, count in sorted(counts.items(), key=str, reverse=True))
