@@ -11,6 +11,7 @@ import codecs
 import hashlib
 import json
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import PurePath
@@ -19,20 +20,24 @@ from typing import Any
 import msgspec
 import orjson
 
-from voxframe.errors import PayloadError
-from voxframe.importers import text_formats, tiers
+from voxframe._text import quantity
+from voxframe.errors import PayloadError, PayloadWarning
+from voxframe.importers import corpora, rows, text_formats, tiers
 from voxframe.importers.engines import ENGINES
+from voxframe.importers.payload import tracked, unread
+from voxframe.importers.rows import from_table
 from voxframe.importers.text_formats import with_speakers
 from voxframe.validators import shown
 
-__all__ = ["SUFFIXES", "converted", "with_speakers"]
+__all__ = ["SUFFIXES", "converted", "from_table", "with_speakers"]
 
 #: Suffixes of files of other formats that are read from folders and zips, besides .json. A .txt file must be named.
-SUFFIXES = (".srt", ".vtt", ".textgrid", ".eaf", ".ctm", ".stm")
+SUFFIXES = (".srt", ".vtt", ".textgrid", ".eaf", ".ctm", ".stm", ".rttm", ".cha", ".trs", ".otr", ".tsv", ".csv")
 
+_JUMP_MS = 60_000
 _JSON = (b"{", b"[")  # first characters of payloads
-_SEGMENT = frozenset({"id", "seek", "start", "end", "text"})
 _PACKED = re.compile(r"\.(gz|zst)$", re.IGNORECASE)
+_SIGNS = (b"WEBVTT", b"ooText", b"<ANNOTATION", b"-->", b"@UTF8", b"<Trans")
 #: Formats of files that the beginning of the content must confirm, by suffix, and what is expected there.
 _BEGINNINGS = {
     ".srt": ("SRT", "the times of the first cue, such as 00:00:01,000 --> 00:00:02,500"),
@@ -41,20 +46,25 @@ _BEGINNINGS = {
     ".eaf": ("EAF", "<ANNOTATION_DOCUMENT ...>"),
 }
 #: Fields of engines with spoken text.
+_ROW_FIELDS = frozenset({"text", "body", "words", "word", "transcript", "annotations", "predictions", "timestamp"})
 _TEXT_FIELDS = ("text", "word", "punctuated_word", "content", "value", "transcript", "full_transcript")
 _NULL_TEXT = re.compile(rf'"(?:{"|".join(_TEXT_FIELDS)})"\s*:\s*null'.encode())
 _ENGINE_FIELDS = frozenset(
-    "transcription results monologues recognizedPhrases phrases response result segments".split()
+    "transcription results monologues recognizedPhrases phrases response result segments chunks items lines".split()
 )
+#: A time in seconds; the interface has whole milliseconds.
+_SECONDS = re.compile(rb'"(?:start|end)"\s*:\s*\d+\.\d*[1-9]')
 
 
-def converted(data: bytes, name: str = "") -> bytes:
+def converted(data: bytes, name: str = "", *, carry: bool | None = None) -> bytes:
     """Return the payload of a transcript in another format; bytes that are not recognised are returned unchanged.
 
     Args:
         data: Content of a file.
         name: Its name; may end in .gz or .zst. Its stem and a hash of the content become the id, unless the format has
             one. CTM, STM, Audacity labels and plain text are only recognised by their name.
+        carry: In captions and plain text, a name holds for the lines that follow, until the next name. None (default):
+            as usual in the format, which is True except for Audacity labels.
 
     Returns:
         The payload as JSON; a JSON list of payloads if the file has several recordings.
@@ -73,7 +83,7 @@ def converted(data: bytes, name: str = "") -> bytes:
         raise _empty()
     format_name = "another engine"
     try:
-        format_name, read = _json_format(data) or _text_format(data, name) or ("", None)
+        format_name, read = _json_format(data) or _text_format(data, name, carry) or ("", None)
         if read is None:
             return data
         found = read()
@@ -85,12 +95,32 @@ def converted(data: bytes, name: str = "") -> bytes:
             f"{error}); check that it is complete"
         ) from None
     stem = PurePath(_PACKED.sub("", name)).stem or format_name
+    _warn_of_times([payload for _, payload in found] if isinstance(found, list) else [found], format_name)
     mark = hashlib.sha256(data).hexdigest()[:8]
     named = found if isinstance(found, list) else [(stem, found)]
     several = [_encoded(payload, f"{recording}-{mark}", format_name) for recording, payload in named]
     if not several:
         raise PayloadError(f"the file has the form of {format_name}, but no words; check that it is complete")
     return several[0] if len(several) == 1 else b"[" + b",".join(several) + b"]"
+
+
+def _warn_of_times(payloads: list[dict[str, Any]], format_name: str) -> None:
+    """Warn how many rows end before their start, or begin a minute or more before the row before."""
+    count = 0
+    for payload in payloads:
+        last: dict[Any, int] = {}
+        for row in payload.get("utterances") or payload.get("words") or ():
+            start, end, channel = row.get("start"), row.get("end"), row.get("channel")
+            known = [time for time in (start, end) if isinstance(time, int) and time < 2**53]
+            count += known != sorted(known) or bool(known and known[0] <= last.get(channel, 0) - _JUMP_MS)
+            last[channel] = known[0] if known else last.get(channel, 0)
+    if count:
+        warnings.warn(
+            f"{quantity(count, 'row')} of {format_name} with impossible times (an end before its start, or a jump "
+            "back), kept as they are; correct them in the file if measures of time matter",
+            PayloadWarning,
+            stacklevel=2,
+        )
 
 
 def _empty() -> PayloadError:
@@ -114,27 +144,39 @@ def _json_format(data: bytes) -> tuple[str, Callable[[], Any]] | None:
     if start not in _JSON or _is_of_interface(data):
         return None
     try:
-        if start == b"[":  # segments of faster-whisper
-            first = msgspec.json.decode(data, type=list[dict[str, msgspec.Raw]])[:1]
-            if not first or not first[0].keys() >= _SEGMENT:
+        if start == b"[":  # a list of segments or tasks
+            rows = msgspec.json.decode(data, type=list[dict[str, msgspec.Raw]])[:1]
+            if not rows or rows[0].keys() & {"status", "utterances"} or not rows[0].keys() & _ROW_FIELDS:
                 return None
         else:
             names = msgspec.json.decode(data, type=dict[str, msgspec.Raw]).keys()
-            if not names & _ENGINE_FIELDS and not ({"text", "words"} <= names and "status" not in names):
+            native = "status" in names or not {"text", "words"} & names
+            seconds = {"words", "utterances"} & names and _SECONDS.search(data[:65_536])
+            if "imported_from" in names or (native and not names & _ENGINE_FIELDS and not seconds):
                 return None
         document = orjson.loads(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, orjson.JSONDecodeError):
         document = _lenient(data)
     if isinstance(document, list):
-        document = {"segments": document}
+        tasks = [row for row in document if isinstance(row, dict) and row.keys() & {"annotations", "predictions"}]
+        document = {"tasks": document} if tasks else {"segments": document}
     if _NULL_TEXT.search(data):
         document = _without_null_texts(document)
     if not isinstance(document, Mapping):
         return None
     for format_name, (recognises, read) in ENGINES.items():
         if recognises(document):
-            return format_name, partial(read, document)
+            return format_name, partial(_whole, read, tracked(document))
     return None
+
+
+def _whole(read: Callable[[Any], Any], document: Any) -> Any:
+    """Return what a reader makes of a document, with the fields that it did not read."""
+    found = read(document)
+    rest = unread(document, of_item=False)
+    if isinstance(found, list):
+        return [(name, rest | payload) for name, payload in found]
+    return rest | found
 
 
 def _is_of_interface(data: bytes) -> bool:
@@ -172,18 +214,17 @@ def _lenient(data: bytes) -> Any:
         return None
 
 
-def _text_format(data: bytes, name: str) -> tuple[str, Callable[[], Any]] | None:
+def _text_format(data: bytes, name: str, carry: bool | None) -> tuple[str, Callable[[], Any]] | None:
     """Return the name and the reader of a text format.
 
     Raises:
-        PayloadError: The text is neither UTF-8 nor UTF-16, it is not what its name says, or it is RTTM, which has no
-            words.
+        PayloadError: The text is neither UTF-8 nor UTF-16, or it is not what its name says.
     """
     suffix = PurePath(_PACKED.sub("", name)).suffix.lower()
     begin = data[:400]
     utf16 = begin.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    known = suffix in (*SUFFIXES, ".txt", ".rttm")
-    if not known and not utf16 and not any(sign in begin for sign in (b"WEBVTT", b"ooText", b"<ANNOTATION", b"-->")):
+    known = suffix in (*SUFFIXES, ".txt")
+    if not known and not utf16 and not any(sign in begin for sign in _SIGNS):
         return None
     try:
         text = data.decode("utf-16" if utf16 else "utf-8-sig")
@@ -200,14 +241,10 @@ def _text_format(data: bytes, name: str) -> tuple[str, Callable[[], Any]] | None
         )
     if name and (not text or text.isspace()):  # only a byte order mark, or blanks that are not ASCII
         raise _empty()
-    if suffix == ".rttm":
-        raise PayloadError(
-            "an RTTM file says who speaks when, but has no words; join it to a transcript with "
-            "voxframe.importers.with_speakers(payload, text)"
-        )
     for format_name, (recognises, read) in _TEXTS.items():
         if recognises(text, suffix):
-            return format_name, partial(read, text)
+            named = carry is not None and format_name in _NAMED
+            return format_name, partial(read, text, **({"carry": carry} if named else {}))
     if suffix in _BEGINNINGS and _first(data) not in _JSON:
         format_name, expected = _BEGINNINGS[suffix]
         lines = [(n, line.strip()) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
@@ -220,14 +257,19 @@ def _text_format(data: bytes, name: str) -> tuple[str, Callable[[], Any]] | None
     return None
 
 
+_NAMED = frozenset({"srt", "webvtt", "audacity", "text"})  # formats with names before the text
 #: Each text format by name: how to recognise it by content and suffix, and how to read it.
-_TEXTS: dict[str, tuple[Callable[[str, str], bool], Callable[[str], Any]]] = {
+_TEXTS: dict[str, tuple[Callable[[str, str], bool], Callable[..., Any]]] = {
     "webvtt": (lambda text, _: text.startswith("WEBVTT"), text_formats.webvtt),
     "textgrid": (lambda text, _: "ooTextFile" in text[:200], tiers.textgrid),
     "eaf": (lambda text, _: "<ANNOTATION_DOCUMENT" in text[:2000] and text.lstrip()[:1] == "<", tiers.eaf),
     "ctm": (lambda _, suffix: suffix == ".ctm", text_formats.ctm),
     "stm": (lambda _, suffix: suffix == ".stm", text_formats.stm),
+    "rttm": (lambda _, suffix: suffix == ".rttm", text_formats.turns_of_rttm),
+    "chat": (lambda text, suffix: suffix == ".cha" or text.startswith("@UTF8"), corpora.chat),
+    "transcriber": (lambda text, _: "<Trans" in text[:2000] and text.lstrip()[:1] == "<", corpora.transcriber),
     "srt": (lambda text, _: text_formats.is_srt(text), text_formats.srt),
     "audacity": (lambda text, suffix: suffix == ".txt" and text_formats.is_labels(text), text_formats.audacity),
+    "table": (lambda _, suffix: suffix in (".tsv", ".csv"), rows.of_text),
     "text": (lambda _, suffix: suffix == ".txt", text_formats.plain),
 }

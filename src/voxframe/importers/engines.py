@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, TypeAlias
 
+from voxframe.importers import corpora
 from voxframe.importers.payload import (
     SpokenTurn,
     SpokenWord,
@@ -20,9 +21,10 @@ from voxframe.importers.payload import (
     language_fields,
     ms,
     number,
+    tracked,
     turn_of,
 )
-from voxframe.importers.whisper import is_whisper, is_whisper_cpp, whisper, whisper_cpp
+from voxframe.importers.whisper import is_segments, is_whisper, is_whisper_cpp, segments, whisper_cpp
 
 Document: TypeAlias = Mapping[str, Any]
 
@@ -56,6 +58,7 @@ def deepgram(document: Document) -> dict[str, Any]:
                         _deepgram_words(turn.get("words"), channel),
                         number(turn.get("confidence")),
                         channel,
+                        turn,
                     )
                     for turn in results["utterances"]
                     for channel in [label(turn.get("channel")) if several else None]
@@ -87,7 +90,8 @@ def rev(document: Document) -> dict[str, Any]:
             value = element["value"]
             if element["type"] != "punct":
                 times = ms(element.get("ts")), ms(element.get("end_ts"))
-                words.append(SpokenWord(opening + value, *times, number(element.get("confidence")), speaker))
+                sure = number(element.get("confidence"))
+                words.append(SpokenWord(opening + value, *times, sure, speaker, source=element))
                 opening, spaced = "", False
             elif value.strip():
                 if words and not spaced and not value[0].isspace():
@@ -101,7 +105,7 @@ def rev(document: Document) -> dict[str, Any]:
             words[-1] = words[-1]._replace(text=f"{words[-1].text} {opening}")
         punctuated = any(element["type"] == "punct" for element in monologue["elements"])
         text = "".join(element["value"] for element in monologue["elements"]) if punctuated else None
-        turns.append(turn_of(words, speaker, text))
+        turns.append(turn_of(words, speaker, text)._replace(source=monologue))
     return from_turns(turns)
 
 
@@ -126,7 +130,8 @@ def aws(document: Document) -> dict[str, Any]:
                 continue
             speaker = item.get("speaker_label", speakers.get(item.get("start_time")))
             times = ms(item.get("start_time")), ms(item.get("end_time"))
-            words.append(SpokenWord(best["content"], *times, number(best.get("confidence")), label(speaker), channel))
+            sure = number(best.get("confidence"))
+            words.append(SpokenWord(best["content"], *times, sure, label(speaker), channel, item))
     text = " ".join(part["transcript"] for part in results.get("transcripts") or ())
     words = in_time(words) if channels else words
     return from_words(words, id=document.get("jobName"), text=text, **language_fields(results.get("language_code")))
@@ -150,11 +155,13 @@ def azure(document: Document) -> dict[str, Any]:
                 number(word.get("confidence")),
                 speaker,
                 channel,
+                word,
             )
             for word in spoken
         ]
         text = best.get("display") or best.get("text") or best.get("lexical") or ""
-        turns.append(SpokenTurn(text, *_azure_times(phrase), speaker, words, number(best.get("confidence")), channel))
+        sure = number(best.get("confidence"))
+        turns.append(SpokenTurn(text, *_azure_times(phrase), speaker, words, sure, channel, phrase))
     duration = document.get("durationMilliseconds")
     if duration is None and document.get("durationInTicks") is not None:
         duration = document["durationInTicks"] / 10_000
@@ -191,6 +198,7 @@ def speechmatics(document: Document) -> dict[str, Any]:
                 number(best.get("confidence")),
                 None if best.get("speaker") == "UU" else label(best.get("speaker")),
                 channel,
+                item,
             )
             if hyphenated and before is not None:  # one word, such as "for-sure"
                 sure = [value for value in (words[before].confidence, word.confidence) if value is not None]
@@ -216,11 +224,13 @@ def gladia(document: Document) -> dict[str, Any]:
         speaker = label(turn.get("speaker"))
         channel = label(turn.get("channel")) if channels > 1 else None
         words = [
-            SpokenWord(w["word"], ms(w.get("start")), ms(w.get("end")), number(w.get("confidence")), speaker, channel)
+            SpokenWord(
+                w["word"], ms(w.get("start")), ms(w.get("end")), number(w.get("confidence")), speaker, channel, w
+            )
             for w in turn.get("words") or ()
         ]
         times = ms(turn.get("start")), ms(turn.get("end"))
-        turns.append(SpokenTurn(turn["text"], *times, speaker, words, number(turn.get("confidence")), channel))
+        turns.append(SpokenTurn(turn["text"], *times, speaker, words, number(turn.get("confidence")), channel, turn))
     duration = number((result.get("metadata") or {}).get("audio_duration"))
     languages = found.get("languages") or [None]
     return from_turns(
@@ -240,7 +250,7 @@ def google(document: Document) -> Any:
 
     Source: the references of `SpeechRecognitionResult` and, for a batch, `BatchRecognizeFileResult`.
     """
-    answer = _camel_case(document.get("response", document))
+    answer = tracked(_camel_case(document.get("response", document)))
     if isinstance(answer["results"], Mapping):
         files = {
             uri: (file.get("inlineResult") or file).get("transcript") or {} for uri, file in answer["results"].items()
@@ -265,10 +275,12 @@ def _google_file(results: Sequence[Document]) -> dict[str, Any]:
                 number(word.get("confidence")) or None,
                 label(word.get("speakerLabel") or word.get("speakerTag") or None),
                 channel,
+                word,
             )
             for word in best.get("words") or ()
         ]
-        turns.append(turn_of(words, None, best.get("transcript"), number(best.get("confidence")) or None, channel))
+        sure = number(best.get("confidence")) or None
+        turns.append(turn_of(words, None, best.get("transcript"), sure, channel)._replace(source=result))
     language = language_fields(found[0][0].get("languageCode") if found else None)
     turns = in_time(turns) if several else turns
     if any(word.speaker for turn in turns for word in turn.words):
@@ -310,11 +322,13 @@ def _at(value: Any, path: Sequence[str]) -> Any:
 
 
 #: Each format by name: how to recognise it, and how to read it. The first that is recognised is read.
-ENGINES: dict[str, tuple[Callable[[Document], bool], Callable[[Document], dict[str, Any]]]] = {
+ENGINES: dict[str, tuple[Callable[[Document], bool], Callable[[Document], Any]]] = {
+    "otranscribe": (lambda d: isinstance(d.get("text"), str) and 'class="timestamp"' in d["text"], corpora.otranscribe),
+    "labelstudio": (lambda d: "tasks" in d, corpora.label_studio),
     "whisper.cpp": (is_whisper_cpp, whisper_cpp),
     "deepgram": (_has("results.channels"), deepgram),
     "rev": (_has("monologues"), rev),
-    "aws": (_has("results.items"), aws),
+    "aws": (lambda d: _has("results.items")(d) or _has("results.channel_labels.channels")(d), aws),
     "azure": (lambda d: _has("recognizedPhrases")(d) or _has("phrases", "combinedPhrases")(d), azure),
     "speechmatics": (
         lambda d: _has("results.*.type")(d) or (_has("results", "format")(d) and not d["results"]),
@@ -322,7 +336,8 @@ ENGINES: dict[str, tuple[Callable[[Document], bool], Callable[[Document], dict[s
     ),
     "google": (_is_google, google),
     "gladia": (lambda d: any(_has(f"{at}transcription.full_transcript")(d) for at in ("", "result.")), gladia),
-    "whisper": (is_whisper, whisper),
+    "whisper": (is_whisper, segments),
+    "segments": (is_segments, segments),
 }
 
 
@@ -335,6 +350,7 @@ def _deepgram_words(words: Sequence[Document] | None, channel: str | None) -> li
             number(word.get("confidence")),
             _deepgram_speaker(word, channel),
             channel,
+            word,
         )
         for word in words or ()
     ]

@@ -3,15 +3,76 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
 from voxframe._text import join_words
+from voxframe.schema import TABLES
+
+#: Fields of payloads that an unknown field of another format must not replace.
+_ITEM = frozenset({"text", "start", "end", "confidence", "speaker", "channel", "words"})
+_WHOLE = frozenset(re.split(r"[.\[]", column.path)[0] for t in TABLES.values() for column in t.columns if column.path)
+
+
+class Fields(dict[str, Any]):
+    """A JSON object that remembers which of its fields were read, so that the others can be kept."""
+
+    __slots__ = ("kept", "read")
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        super().__init__({name: tracked(value) for name, value in fields.items()})
+        self.read, self.kept = set[str](), False
+
+    def __getitem__(self, name: str) -> Any:
+        self.read.add(name)
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a field, and remember that it was read."""
+        self.read.add(name)
+        return super().get(name, default)
+
+    def rest(self) -> dict[str, Any]:
+        """Return the fields that were not read, at every level; of lists, the items that have some."""
+        self.kept = True
+        found = {}
+        for name, value in self.items():
+            other = _rest(value) if name in self.read else value
+            if name not in self.read or other:
+                found[name] = other
+        return found
+
+
+def tracked(value: Any) -> Any:
+    """Return JSON in which all objects are `Fields`."""
+    if isinstance(value, Mapping):
+        return Fields(value)
+    return [tracked(item) for item in value] if isinstance(value, list) else value
+
+
+def _rest(value: Any) -> Any:
+    if isinstance(value, Fields):
+        return None if value.kept else value.rest()
+    return [other for item in value if (other := _rest(item))] if isinstance(value, list) else None
+
+
+def unread(source: Mapping[str, Any] | None, *, of_item: bool) -> dict[str, Any]:
+    """Return the unread fields of an object; those with the name of a field of a payload are in "source"."""
+    if not isinstance(source, Fields):
+        return dict(source or {})
+    if source.kept:
+        return {}
+    reserved = _ITEM if of_item else _WHOLE
+    rest = source.rest()
+    found = {name: value for name, value in rest.items() if name not in reserved}
+    hidden = {name: value for name, value in rest.items() if name in reserved and value is not None}
+    return found | ({"source": hidden} if hidden else {})
 
 
 class SpokenWord(NamedTuple):
-    """A word, with its times in milliseconds. Unknown values are None."""
+    """A word, with its times in milliseconds. Unknown values are None. `source` is the object that it was read from."""
 
     text: str
     start: int | None = None
@@ -19,6 +80,7 @@ class SpokenWord(NamedTuple):
     confidence: float | None = None
     speaker: str | None = None
     channel: str | None = None
+    source: Mapping[str, Any] | None = None
 
 
 class SpokenTurn(NamedTuple):
@@ -34,8 +96,10 @@ class SpokenTurn(NamedTuple):
     words: Sequence[SpokenWord] = ()
     confidence: float | None = None
     channel: str | None = None
+    source: Mapping[str, Any] | None = None
 
 
+_CLOCK = re.compile(r"(?:(\d+):)?(\d+):(\d+(?:[.,]\d+)?)")
 Spoken = TypeVar("Spoken", SpokenWord, SpokenTurn)
 
 
@@ -43,13 +107,15 @@ def ms(seconds: Any) -> int | None:
     """Return seconds as whole milliseconds, from a number, text such as "1.5s" or a mapping; None if there are none.
 
     Example:
-        >>> ms(1.2345), ms("0.5s"), ms({"seconds": "1", "nanos": 500_000_000}), ms(None)
-        (1234, 500, 1500, None)
+        >>> ms(1.2345), ms("0.5s"), ms("1:02.5"), ms({"seconds": "1", "nanos": 500_000_000}), ms(None)
+        (1234, 500, 62500, 1500, None)
     """
     if seconds is None or seconds == "":
         return None
     if isinstance(seconds, Mapping):
         return round(int(seconds.get("seconds") or 0) * 1000 + (seconds.get("nanos") or 0) / 1_000_000)
+    if isinstance(seconds, str) and (clock := _CLOCK.fullmatch(seconds.strip())):
+        return round((int(clock[1] or 0) * 3600 + int(clock[2]) * 60 + float(clock[3].replace(",", "."))) * 1000)
     value = float(seconds.removesuffix("s") if isinstance(seconds, str) else seconds)
     return round(value * 1000) if math.isfinite(value) else None
 
@@ -107,7 +173,7 @@ def from_turns(turns: Iterable[SpokenTurn], **fields: Any) -> dict[str, Any]:
         spoken = [_word(word) for word in given]
         words += spoken
         said = turn.text or _joined(word["text"] for word in spoken)
-        place = (turn.start, turn.end, turn.confidence, turn.speaker, turn.channel)
+        place = (turn.start, turn.end, turn.confidence, turn.speaker, turn.channel, turn.source)
         utterances.append({**_word(SpokenWord(said, *place)), "words": spoken})
     text = _characters(fields.pop("text", None) or "") or _joined(turn["text"] for turn in utterances)
     return {"status": "completed", "text": text, "words": words, "utterances": utterances, **fields}
@@ -115,7 +181,7 @@ def from_turns(turns: Iterable[SpokenTurn], **fields: Any) -> dict[str, Any]:
 
 def from_words(words: Sequence[SpokenWord], **fields: Any) -> dict[str, Any]:
     """Return the payload of a transcript in words. Words in a row of one known speaker make a turn."""
-    if any(word.speaker is not None for word in words):
+    if any(word.speaker is not None or word.channel is not None for word in words):
         runs = [[*run] for _, run in groupby(words, key=lambda word: (word.speaker, word.channel))]
         turns = (
             SpokenTurn(
@@ -145,10 +211,11 @@ def _word(word: SpokenWord) -> dict[str, Any]:
     """
     sure = word.confidence
     known = sure if sure is not None and 0 <= sure <= 1 else None
-    found = {**word._asdict(), "text": _characters(word.text).strip() or None, "confidence": known}
-    if word.channel is None:
-        del found["channel"]
-    return found
+    found = {"text": _characters(word.text).strip() or None, "start": word.start, "end": word.end, "confidence": known}
+    found["speaker"] = word.speaker
+    if word.channel is not None:
+        found["channel"] = word.channel
+    return found | unread(word.source, of_item=True)
 
 
 def _characters(text: str) -> str:

@@ -1,7 +1,6 @@
 """Formats of plain text: captions and labels (SRT, WebVTT, Audacity), "NAME:" turns, and scoring (CTM, STM, RTTM).
 
-Except in WebVTT, the speaker of a caption is a name and a colon at the beginning. A text such as "Note: ..." looks the
-same.
+`voxframe.importers.names` has the rule for names before a text.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import numpy as np
 
 from voxframe._text import one_line
 from voxframe.errors import PayloadError
+from voxframe.importers.names import HEADER, are_names, split_name, with_names
 from voxframe.importers.payload import SpokenTurn, SpokenWord, from_turns, from_words, in_time, ms, number
 
 # Of a fraction, which some tools leave out or write with more digits, only the milliseconds are read.
@@ -30,33 +30,35 @@ _SRT_TAG = re.compile(
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _STAMP = re.compile(r"<(?:(\d+):)?(\d{2}):(\d{2})\.(\d{3})>")
 _VOICE = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]*)>")
-#: A name before a colon: at most five words that begin with an upper-case letter or a digit, as in "Speaker 1:".
-_NAME = re.compile(r"^\s*((?:[^\W_a-z][\w.'\-]*)(?: (?:[^\W_a-z][\w.'\-]*|\d+)){0,4}):(?:\s+|$)")
-_SINCE = re.compile(r"^\s*\[(?:(\d+):)?(\d{1,2}):(\d{2})\]\s+")
+_CLOCK = r"(?:\d+:)?\d{1,2}:\d{2}(?:[.,]\d+)?"
+#: A time before a text: [0:01:15], (01:15), 00:01:15.20, or #00:01:15-3# of MAXQDA and f4.
+_SINCE = re.compile(rf"^\s*(?:[\[(]\s*{_CLOCK}\s*[\])]|#{_CLOCK}(?:-\d+)?#|{_CLOCK}(?=\s))\s*")
+_UNTIL = re.compile(rf"\s*#{_CLOCK}(?:-\d+)?#\s*$")
 _LABEL = re.compile(r"^-?\d+(\.\d+)?\t-?\d+(\.\d+)?(\t|\r|$)", re.MULTILINE)
 
 
-def srt(text: str) -> dict[str, Any]:
-    """Read SRT. A cue that begins with a name and a colon belongs to that speaker; tags are removed.
+def srt(text: str, *, carry: bool = True) -> dict[str, Any]:
+    """Read SRT. Names before the text are speakers; see `voxframe.importers.names`. Tags are removed.
 
-    Source: the SubRip documentation, https://wiki.videolan.org/SubRip. SRT has no field for the speaker, so a cue
-    without a name has none, also after a cue with a name. A cue ends where the next one begins, so its text may have
-    blank lines.
+    Source: the SubRip documentation, https://wiki.videolan.org/SubRip. A cue ends where the next one begins, so its
+    text may have blank lines.
     """
     turns = []
     lines = _lines(text)
     at = [n for n, line in enumerate(lines) if _TIMES.match(line)]
     for n, until in zip(at, [*at[1:], len(lines) + 1], strict=True):
         numbered = until <= len(lines) and lines[until - 1].strip().isdigit()  # the number of the next cue
-        content = _BREAK.sub(" ", " ".join(lines[n + 1 : until - numbered]))
-        speaker, said = _named(_SRT_TAG.sub("", content))
+        said = one_line(_SRT_TAG.sub("", _BREAK.sub(" ", " ".join(lines[n + 1 : until - numbered]))))
         if said and (times := _TIMES.match(lines[n])):
-            turns.append(SpokenTurn(said, _ms(*times.groups()[:4]), _ms(*times.groups()[4:]), speaker))
-    return from_turns(turns)
+            turns.append(SpokenTurn(said, _ms(*times.groups()[:4]), _ms(*times.groups()[4:])))
+    return from_turns(with_names(turns, carry=carry))
 
 
-def webvtt(text: str) -> dict[str, Any]:
-    """Read WebVTT, with the speakers of voice tags and the starts of words after timestamps, such as <00:01.500>.
+def webvtt(text: str, *, carry: bool = True) -> dict[str, Any]:
+    """Read WebVTT, with the starts of words after timestamps, such as <00:01.500>.
+
+    Voice tags and names before the text are speakers; see `voxframe.importers.names`. `<v ->`, as Rev writes it, is a
+    change to an unknown speaker.
 
     In captions with timestamps that roll up, as those that YouTube generates, a cue begins with the lines of the cue
     before; these are read once. Source: W3C, "WebVTT: The Web Video Text Tracks Format".
@@ -72,9 +74,10 @@ def webvtt(text: str) -> dict[str, Any]:
         pieces = _VOICE.split(" ".join([line for line in lines if _clean(line)][repeated:]))
         for speaker, said in zip([None, *pieces[1::2]], pieces[::2], strict=True):
             if clean := _clean(said):
-                name = None if speaker is None else one_line(unescape(speaker)) or None
+                name = None if speaker is None else one_line(unescape(speaker))
+                name = "" if name is not None and not any(map(str.isalnum, name)) else name
                 turns.append(SpokenTurn(clean, start, end, name, _stamped(said, start, name)))
-    return from_turns(turns)
+    return from_turns(with_names(turns, carry=carry))
 
 
 def _clean(text: str) -> str:
@@ -100,8 +103,8 @@ def _stamped(text: str, start: int, speaker: str | None) -> list[SpokenWord]:
     return words
 
 
-def audacity(text: str) -> dict[str, Any]:
-    """Read an Audacity label track. A label that begins with a name and a colon belongs to that speaker.
+def audacity(text: str, *, carry: bool = False) -> dict[str, Any]:
+    """Read an Audacity label track. Names before the text are speakers.
 
     Source: the manual of Audacity, "Importing and Exporting Labels". Lines with frequencies begin with a backslash.
     """
@@ -111,24 +114,40 @@ def audacity(text: str) -> dict[str, Any]:
             if not is_labels(line):
                 raise PayloadError(f"line {n} must be start, end and label, between tabs, but is {line.strip()[:60]!r}")
             start, end, *rest = line.split("\t", 2)
-            speaker, said = _named(" ".join(rest))
-            if said:
-                turns.append(SpokenTurn(said, ms(start), ms(end), speaker))
-    return from_turns(turns)
+            if said := one_line(" ".join(rest)):
+                turns.append(SpokenTurn(said, ms(start), ms(end)))
+    return from_turns(with_names(turns, carry=carry))
 
 
-def plain(text: str) -> dict[str, Any]:
-    """Read plain text in which turns begin with "NAME:" or "[0:01:15] NAME:"; other lines continue the turn before."""
-    turns = list[tuple[str | None, int | None, list[str]]]()
-    for line in text.splitlines():
-        since = _SINCE.match(line)
-        speaker, said = _named(line[since.end() :] if since else line)
+def plain(text: str, *, carry: bool = True) -> dict[str, Any]:
+    """Read plain text in which turns begin with "NAME:", "[0:01:15] NAME:" or a line of a name and a time.
+
+    Other lines continue the turn before. These are the layouts of InqScribe, MAXQDA, f4, Otter, Rev and Teams.
+    """
+    turns = list[SpokenTurn]()
+    lines = text.splitlines()
+    named = are_names([_SINCE.sub("", line) for line in lines if line.strip()])
+    for line in lines:
+        if header := HEADER.match(line):
+            turns.append(SpokenTurn("", ms(header[2]), None, one_line(header[1])))
+            continue
+        since, until = _SINCE.match(line), _UNTIL.search(line)
+        said = line[since.end() if since else 0 : until.start() if until else len(line)]
+        speaker, said = split_name(said) if named else (None, one_line(said))
         if speaker is not None or since or not turns:
-            turns.append((speaker, _ms(*since.groups()) if since else None, [said]))
+            turns.append(SpokenTurn(said, _clock(since), None, speaker))
         else:
-            turns[-1][2].append(said)
-    joined = ((speaker, start, one_line(" ".join(lines))) for speaker, start, lines in turns)
-    return from_turns(SpokenTurn(said, start, speaker=speaker) for speaker, start, said in joined if said)
+            turns[-1] = turns[-1]._replace(text=one_line(f"{turns[-1].text} {said}"))
+        if until:
+            turns[-1] = turns[-1]._replace(end=_clock(until))
+    marked = [turn._replace(text=turn.text or "\0") for turn in turns]  # a turn whose text follows may lack it
+    kept = [turn._replace(text=turn.text.strip("\0")) for turn in with_names(marked, carry=carry)]
+    return from_turns(turn for turn in kept if turn.text)
+
+
+def _clock(found: re.Match[str] | None) -> int | None:
+    """Return the time of a match of `_SINCE` or `_UNTIL` in milliseconds."""
+    return None if found is None else ms(found[0].strip(" \t[]()#").replace("-", "."))
 
 
 def is_labels(text: str) -> bool:
@@ -139,12 +158,6 @@ def is_labels(text: str) -> bool:
 def is_srt(text: str) -> bool:
     """Return True if one of the first three lines has the times of a cue."""
     return any(_TIMES.match(line) for line in _lines(text.lstrip())[:3])
-
-
-def _named(text: str) -> tuple[str | None, str]:
-    """Split "Ann: Yes" into name and text; the name is None if there is none."""
-    found = _NAME.match(text)
-    return (found[1], one_line(text[found.end() :])) if found else (None, one_line(text))
 
 
 def _cues(text: str) -> Iterator[tuple[int, int, list[str]]]:
@@ -240,6 +253,11 @@ def rttm(text: str) -> dict[str, list[tuple[int, int, str]]]:
         if start is not None and length is not None:
             found.setdefault(recording, []).append((start, start + length, speaker))
     return found
+
+
+def turns_of_rttm(text: str) -> list[tuple[str, dict[str, Any]]]:
+    """Read who speaks when from RTTM alone: turns without text, by recording."""
+    return [(name, from_turns([SpokenTurn("", *turn) for turn in sorted(turns)])) for name, turns in rttm(text).items()]
 
 
 def with_speakers(payload: Mapping[str, Any], text: str, recording: str | None = None) -> dict[str, Any]:

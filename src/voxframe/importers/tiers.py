@@ -16,15 +16,22 @@ from itertools import chain
 from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
-from voxframe._text import join_words
+from voxframe._text import UNSPACED, join_words
 from voxframe.errors import PayloadError
 from voxframe.importers.payload import SpokenTurn, SpokenWord, from_turns, from_words, ms
 
 #: A free-standing text or number, or a comment; Praat ignores everything else.
 _TOKEN = re.compile(r'(?<!\S)(?:"((?:[^"]|"")*)"(?=\s|$)|(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)(?=\s|$)|![^\r\n]*)')
-_WORDS = re.compile(r"(?:^| - | )words(?: \(points\))?(?: \(\d+\))?$")
-_PHONES = re.compile(r"(?:^| - )phones$")
+#: Names of tiers of words and of sounds: "words", "Ann - words", "Ann_word (2)", "word@Ann", "Phonemes".
+_SIDE = r"(?:^|\s*[-_./:@ ]\s*)"
+_MORE = r"(?: \(points\))?(?: \(\d+\))?$"
+_WORDS = re.compile(rf"{_SIDE}words?{_MORE}|^words?@", re.IGNORECASE)
+_PHONES = re.compile(rf"{_SIDE}(?:phones?|phonemes?|syllables?){_MORE}|^phones?@", re.IGNORECASE)
 _EXTRA = re.compile(r" \(\d+\)$")  # of our own export, for overlapping turns of one speaker
+
+
+_UNSPACED = re.compile(UNSPACED)
+_MANY = 5  # annotations of one word each, for a tier to be one of words
 
 
 class Tier(NamedTuple):
@@ -97,7 +104,9 @@ def eaf_tiers(text: str) -> list[Tier]:
         raise PayloadError("an EAF file has no document type; remove <!DOCTYPE ...>")
     root = ET.fromstring(text)  # noqa: S314
     slots = {slot.get("TIME_SLOT_ID"): slot.get("TIME_VALUE") for slot in root.iter("TIME_SLOT")}
-    times = {key: None if value is None else int(value) for key, value in slots.items()}
+    media = root.find("HEADER/MEDIA_DESCRIPTOR")
+    origin = int((media is not None and media.get("TIME_ORIGIN")) or 0)  # where the annotations' zero is in the media
+    times = {key: None if value is None else int(value) + origin for key, value in slots.items()}
     order = {key: n for n, key in enumerate(slots)}
     annotations = {
         tier: [one for one in tier.iter() if one.tag in ("ALIGNABLE_ANNOTATION", "REF_ANNOTATION")]
@@ -142,6 +151,15 @@ def _tier(name: str, rows: list[tuple[str, int | None, int | None]]) -> Tier:
     return Tier(name, speaker_of(name), base if base != name else None, rows)
 
 
+def _are_words(tier: Tier) -> bool:
+    """Return True if a tier has one word per annotation, by its name or by its texts."""
+    if is_word_tier(tier.name):
+        return True
+    texts = [text for text, _, _ in tier.rows]
+    single = sum(len(text.split()) == 1 and not _UNSPACED.search(text) for text in texts)
+    return len(texts) >= _MANY and single >= 0.9 * len(texts)
+
+
 def is_word_tier(name: str) -> bool:
     """Return True if a tier of this name has the words of another one."""
     return _WORDS.search(name) is not None
@@ -149,7 +167,7 @@ def is_word_tier(name: str) -> bool:
 
 def speaker_of(name: str) -> str:
     """Return the speaker of a tier of our own export: "A" for "A words (2)"."""
-    return _EXTRA.sub("", _WORDS.sub("", name))
+    return _EXTRA.sub("", _PHONES.sub("", _WORDS.sub("", name)))
 
 
 class _Placed(NamedTuple):
@@ -163,15 +181,15 @@ class _Placed(NamedTuple):
 def _joined(tiers: Sequence[Tier]) -> dict[str, Any]:
     """Return the turns of all tiers by time, each with the words of its speaker that lie in it."""
     filled = {tier.name for tier in tiers if tier.rows}
-    aligned = {_WORDS.sub("", tier.name) for tier in tiers if is_word_tier(tier.name)}
+    aligned = {_WORDS.sub("", tier.name).casefold() for tier in tiers if is_word_tier(tier.name)}
     words: dict[tuple[str, str], list[_Placed]] = {}  # by tier of turns or else by speaker, and by tier of words
     spoken = list[tuple[float, SpokenTurn, str]]()  # with their places
     for tier in tiers:
         if tier.words_of in filled:
             words[tier.words_of or "", tier.name] = _placed(tier)
-        elif is_word_tier(tier.name):
+        elif _are_words(tier):
             words.setdefault((tier.speaker, ""), []).extend(_placed(tier))
-        elif not (_PHONES.search(tier.name) and _PHONES.sub("", tier.name) in aligned):
+        elif not (_PHONES.search(tier.name) and {_PHONES.sub("", tier.name).casefold(), ""} & aligned):
             spoken += [
                 (low, SpokenTurn(word.text, word.start, word.end, word.speaker), tier.name)
                 for low, _, word in _placed(tier)

@@ -1,11 +1,13 @@
-"""JSON of Whisper and of tools that are built on it."""
+"""JSON with segments or words: Whisper, tools that are built on it, and others of the same form."""
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from voxframe._text import UNSPACED
 from voxframe.importers.payload import (
     SpokenTurn,
     SpokenWord,
@@ -18,40 +20,180 @@ from voxframe.importers.payload import (
 )
 
 Document: TypeAlias = Mapping[str, Any]
+#: Fields of a document with only a text, as OpenAI and transformers return it.
+_ALONE = frozenset({"text", "language", "duration", "task", "segments", "words", "chunks", "usage", "logprobs"})
+UNSPACED_TEXT = re.compile(UNSPACED)
 
 
-def whisper(document: Document) -> dict[str, Any]:
-    """Read Whisper, faster-whisper, whisperX and OpenAI's verbose or diarized JSON.
+# Names of the same field in different tools, the most telling first.
+_TEXT = ("punctuated_word", "text", "body", "word", "words", "transcript", "content", "sentence", "utterance", "token")
+_START = ("start", "start_time", "startTime", "begin", "from", "start_ts", "startOffset", "ts", "begin_time")
+_END = ("end", "end_time", "endTime", "stop", "to", "end_ts", "endOffset")
+_MS = ("start_ms", "startMs", "begin_ms"), ("end_ms", "endMs", "stop_ms")
+_SURE = ("probability", "score", "confidence", "conf", "p")
+_SPEAKER = (
+    "speaker_name speakerName display_name speaker speakerLabel speaker_label speaker_id speakerId spk spkr "
+    "participant voice".split()
+)
+_LISTS = ("segments", "chunks", "utterances", "items", "monologue", "lines", "results", "transcript", "words")
+#: Characters per second between those of speech and those of times in milliseconds that are read as seconds.
+_SLOWEST, _LONGEST_S = 0.47, 1000
 
-    Source: `whisper/transcribe.py`, `faster_whisper/transcribe.py`, `whisperx/schema.py`, and the API reference of
-    OpenAI's `/audio/transcriptions`. `avg_logprob` is no confidence and is left out. OpenAI lists words beside the
-    segments or without any; a word belongs to the segment that contains its middle, else to the one before.
+
+def segments(document: Document) -> Any:
+    """Read segments with text and times, as Whisper and many other tools write them, or words beside or without any.
+
+    Sources: `whisper/transcribe.py`, `faster_whisper/transcribe.py`, `whisperx/schema.py`, the API reference of
+    OpenAI's `/audio/transcriptions`, `pipelines/automatic_speech_recognition.py` of transformers, the transcript tag of
+    Podcasting 2.0 and SegLST of CHiME. A word belongs to the segment that contains its middle, else to the one before.
+    `speakers` beside the segments may have the name of each label.
     """
-    turns = []
-    for segment in document.get("segments") or ():
-        speaker = label(segment.get("speaker"))
-        words = [
-            SpokenWord(
-                word["word"],
-                ms(word.get("start")),
-                ms(word.get("end")),
-                number(word.get("probability", word.get("score"))),
-                label(word.get("speaker", speaker)),
-            )
-            for word in segment.get("words") or ()
+    items = _items(document)
+    sessions = dict.fromkeys(first(item, ("session_id",)) for item in items)
+    if len(sessions) > 1:  # SegLST
+        return [
+            (str(name), _segments({}, [item for item in items if item.get("session_id") == name])) for name in sessions
         ]
-        turns.append(SpokenTurn(segment["text"], ms(segment.get("start")), ms(segment.get("end")), speaker, words))
-    fields = {"text": (document.get("text") or "").strip(), "audio_duration": number(document.get("duration"))}
-    language = language_fields(document.get("language"))
-    beside = [
-        SpokenWord(word["word"], ms(word.get("start")), ms(word.get("end")), number(word.get("probability")))
-        for word in document.get("words") or ()
-    ]
-    if beside and not turns:
-        return from_words(beside, **fields, **language)
-    if beside and not any(turn.words for turn in turns):
-        turns = _with_words(turns, beside)
-    return from_turns(turns, **fields, **language)
+    return _segments(document, items)
+
+
+def _segments(document: Document, items: Sequence[Document]) -> dict[str, Any]:
+    unit, names = _unit(items), _names(document)
+    turns = []
+    for item in items:
+        speaker = speaker_of(item, names)
+        listed = item.get("words") if isinstance(_peek(item, "words"), list) else None
+        words = [_word(word, unit, names, speaker) for word in listed or () if isinstance(word, Mapping)]
+        text = first(item, _TEXT) or ""
+        start, end = _times(item, unit)
+        turns.append(SpokenTurn(str(text), start, end, speaker, words, _sure(item), label(item.get("channel")), item))
+    fields = {"text": str(document.get("text") or "").strip(), "audio_duration": number(document.get("duration"))}
+    fields |= language_fields(document.get("language"))
+    beside = document.get("words") if items is not document.get("words") else ()
+    words = [_word(word, unit, names, None) for word in beside or () if isinstance(word, Mapping)]
+    if words and not turns:
+        return from_words(words, **fields)
+    if words and not any(turn.words for turn in turns):
+        turns = _with_words(turns, words)
+    if not turns and fields["text"]:
+        return from_turns([SpokenTurn(str(fields["text"]))], **fields)
+    single = [len(turn.text.split()) == 1 and not UNSPACED_TEXT.search(turn.text) for turn in turns]
+    if single and sum(single) >= 0.9 * len(single) and len(single) > 2 and not any(turn.words for turn in turns):
+        return from_words([_as_word(turn) for turn in turns], **fields)
+    return from_turns(turns, **fields)
+
+
+def _as_word(turn: SpokenTurn) -> SpokenWord:
+    return SpokenWord(turn.text, turn.start, turn.end, turn.confidence, turn.speaker, turn.channel, turn.source)
+
+
+def _word(word: Document, unit: str, names: Mapping[str, str], speaker: str | None) -> SpokenWord:
+    start, end = _times(word, unit)
+    own = speaker_of(word, names)
+    return SpokenWord(str(first(word, _TEXT) or ""), start, end, _sure(word), own or speaker, None, word)
+
+
+def _items(document: Document) -> Sequence[Document]:
+    """Return the segments of a document; the first list of objects with texts and times."""
+    if isinstance(_peek(document, "segments"), list):
+        return [item for item in document["segments"] if isinstance(item, Mapping)]
+    for name in _LISTS:
+        if is_spoken(_peek(document, name)) and not _is_native(name, _peek(document, name)):
+            found: Sequence[Document] = document[name]
+            return [item for item in found if isinstance(item, Mapping)]
+    return ()
+
+
+def is_spoken(value: Any) -> bool:
+    """Return True for a list of objects with a text and a time."""
+    item = value[0] if isinstance(value, list) and value else None
+    if not isinstance(item, Mapping):
+        return False
+    return bool(item.keys() & {*_TEXT}) and bool(item.keys() & {*_START, *_END, *_MS[0], "timestamp", "timestamps"})
+
+
+def _is_native(name: str, items: Sequence[Any]) -> bool:
+    """Return True for words and turns of the interface: a text and times in whole milliseconds."""
+    if name not in ("words", "utterances"):
+        return False
+    times = [item.get(side) for item in items if isinstance(item, Mapping) for side in ("start", "end")]
+    return "text" in items[0] and not any(isinstance(time, float) and not time.is_integer() for time in times)
+
+
+def first(item: Document, names: Sequence[str]) -> Any:
+    """Return the first of some fields that an object has, or None."""
+    return next((item[name] for name in names if name in item and _is_value(_peek(item, name))), None)
+
+
+def _peek(item: Document, name: str) -> Any:
+    """Return a field without remembering that it was read."""
+    return dict.get(item, name) if isinstance(item, dict) else item.get(name)
+
+
+def _is_value(value: Any) -> bool:
+    return value is not None and not isinstance(value, list)
+
+
+def speaker_of(item: Document, names: Mapping[str, str]) -> str | None:
+    """Return the speaker of an object, in any of the common spellings, by name if there is a table of names."""
+    given = first(item, _SPEAKER)
+    if isinstance(given, Mapping):
+        given = first(given, ("name", "label", "id"))
+    found = label(given)
+    return None if found is None else names.get(found, found)
+
+
+def _names(document: Document) -> dict[str, str]:
+    """Return names by label, from a table beside the segments: an object, or a list of objects."""
+    found = {}
+    for field in ("speakers", "speaker_names", "speakerNames", "participants"):
+        table = document.get(field)
+        pairs = list(table.items()) if isinstance(table, Mapping) else []
+        if isinstance(table, list):
+            pairs = [
+                (first(row, ("id", "label", "speaker", "spk", "key")), row) for row in table if isinstance(row, dict)
+            ]
+        for key, value in pairs:
+            name = first(value, ("name", "display_name", "displayName")) if isinstance(value, Mapping) else value
+            if key is not None and isinstance(name, str) and name.strip():
+                found[str(key)] = name
+    return found
+
+
+def _sure(item: Document) -> float | None:
+    value = first(item, _SURE)
+    return number(value) if isinstance(value, int | float | str) else None
+
+
+def _times(item: Document, unit: str) -> tuple[int | None, int | None]:
+    """Return start and end of an object in milliseconds."""
+    pair = item.get("timestamp", item.get("timestamps"))
+    if isinstance(pair, list | tuple) and len(pair) == 2:
+        start, end = pair
+    else:
+        start, end = first(item, _START), first(item, _END)
+    return _ms(first(item, _MS[0]), start, unit), _ms(first(item, _MS[1]), end, unit)
+
+
+def _ms(exact: Any, value: Any, unit: str) -> int | None:
+    """Return a time in milliseconds, given as such or in a unit."""
+    whole = exact if exact is not None else value if unit == "ms" else None
+    return ms(value) if whole is None else round(float(whole))
+
+
+def _unit(items: Sequence[Document]) -> str:
+    """Return "ms" if whole numbers as seconds would mean speech that is a hundred times too slow, else "s"."""
+    spans = []
+    for item in items:
+        start, end = (next((_peek(item, n) for n in names if n in item), None) for names in (_START, _END))
+        text = next((_peek(item, n) for n in _TEXT if isinstance(_peek(item, n), str)), "")
+        if any(isinstance(time, str) or (isinstance(time, float) and not time.is_integer()) for time in (start, end)):
+            return "s"
+        if isinstance(start, int | float) and isinstance(end, int | float):
+            spans.append((len(text), end - start, end))
+    length = sum(span[1] for span in spans)
+    is_ms = length > 0 and max(span[2] for span in spans) > _LONGEST_S and sum(s[0] for s in spans) / length < _SLOWEST
+    return "ms" if is_ms else "s"
 
 
 def _with_words(turns: Sequence[SpokenTurn], words: Sequence[SpokenWord]) -> list[SpokenTurn]:
@@ -88,11 +230,13 @@ def whisper_cpp(document: Document) -> dict[str, Any]:
                 _offset(run[-1], "to"),
                 sum(token["p"] for token in run) / len(run) if all("p" in token for token in run) else None,
                 speaker,
+                source=run[0],
             )
             for run in runs
             if "".join(token["text"] for token in run).strip()
         ]
-        turns.append(SpokenTurn(segment["text"], _offset(segment, "from"), _offset(segment, "to"), speaker, words))
+        times = _offset(segment, "from"), _offset(segment, "to")
+        turns.append(SpokenTurn(segment["text"], *times, speaker, words, source=segment))
     model = (document.get("model") or {}).get("type")
     return from_turns(turns, acoustic_model=model, **language_fields((document.get("result") or {}).get("language")))
 
@@ -102,12 +246,21 @@ def _offset(value: Document, name: str) -> int | None:
 
 
 def is_whisper(document: Document) -> bool:
-    """Return True for segments, also without any, and for words of OpenAI without segments."""
-    if segments := document.get("segments"):
+    """Return True for segments or words as Whisper names them, also without any."""
+    segments, words = document.get("segments"), document.get("words")
+    if segments:
         return isinstance(segments, list) and isinstance(segments[0], Mapping) and "text" in segments[0]
-    words = document.get("words")
-    spoken = isinstance(words, list) and bool(words) and isinstance(words[0], Mapping) and "word" in words[0]
-    return "text" in document and (spoken or (segments == [] and "language" in document))
+    if isinstance(words, list) and words:
+        return "text" in document and is_spoken(words) and "word" in words[0]
+    return segments == [] and "text" in document and "language" in document
+
+
+def is_segments(document: Document) -> bool:
+    """Return True for a list of objects with texts and times, for a text alone, and for OpenAI's empty answers."""
+    if any(is_spoken(document.get(name)) and not _is_native(name, document[name]) for name in _LISTS):
+        return True
+    lists = [value for name in _LISTS if isinstance(value := document.get(name), list)]
+    return isinstance(document.get("text"), str) and document.keys() <= _ALONE and not any(lists)
 
 
 def is_whisper_cpp(document: Document) -> bool:

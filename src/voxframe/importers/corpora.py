@@ -1,0 +1,127 @@
+"""Files of transcription tools: CHAT, Transcriber, oTranscribe and Label Studio."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from html import unescape
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from voxframe._text import one_line
+from voxframe.errors import PayloadError
+from voxframe.importers.names import with_names
+from voxframe.importers.payload import SpokenTurn, from_turns, label, ms
+
+_BULLET = re.compile(r"\x15?(\d+)_(\d+)\x15?")
+_CODES = re.compile(
+    r"\[[^\]]*\]|&[-+=~*]?[\w:.]*|\(\.+\)|[<>\u21ab]|\+[/.,\"!?^<+]*(?=\s|$)|(?<=\s)0(?=\w)|@[\w:$]+|[\u2308-\u230b\u2191\u2193]"
+)
+_STAMP = re.compile(r'<span[^>]*class="timestamp"[^>]*data-timestamp="([\d.]+)"[^>]*>.*?</span>', re.DOTALL)
+
+
+def chat(text: str) -> dict[str, Any]:
+    """Read CHAT of the CHILDES and TalkBank corpora. Speakers have the names of @Participants, or else their codes.
+
+    Codes in brackets, events (&=laughs), unfinished marks and retracing signs are left out of the text; each main line
+    is in `extra` as it stands, with its dependent tiers (%mor, %gra, ...).
+
+    Source: MacWhinney, "Tools for Analyzing Talk, Part 1: The CHAT Transcription Format".
+    """
+    names, headers, turns = dict[str, str](), dict[str, str](), list[SpokenTurn]()
+    lines = re.sub(r"\n[ \t]+", " ", text.replace("\r\n", "\n")).split("\n")
+    for line in lines:
+        mark, _, content = line.partition(":")
+        if line.startswith("@Participants"):
+            for person in content.split(","):
+                code, *parts = person.split()
+                names[code] = parts[0] if len(parts) > 1 else code
+        if line.startswith("@") and content:
+            headers[mark[1:]] = content.strip()
+        elif line.startswith("%") and turns:
+            turns[-1].source[mark] = content.strip()  # type: ignore[index]
+        elif line.startswith("*"):
+            code, times = mark[1:], _BULLET.search(content)
+            said = one_line(_CODES.sub(" ", _BULLET.sub(" ", content)))
+            start, end = (int(times[1]), int(times[2])) if times else (None, None)
+            turns.append(SpokenTurn(said, start, end, names.get(code, code), source={"chat": content.strip()}))
+    return {"headers": headers, **from_turns(turn for turn in turns if turn.text)}
+
+
+def transcriber(text: str) -> dict[str, Any]:
+    """Read a file of Transcriber (.trs): a passage after each Sync; speakers have the names of the Speakers list.
+
+    Source: trans-14.dtd of Transcriber. Of two speakers at once, each Who begins the text of one.
+    """
+    if re.search(r"<!DOCTYPE[^>]*\[", text):  # its entities could fill the memory
+        raise PayloadError("a file of Transcriber has no entities of its own; remove [...] from <!DOCTYPE ...>")
+    root = ET.fromstring(re.sub(r"<\?xml[^>]*\?>|<!DOCTYPE[^>]*>", "", text).strip())  # noqa: S314
+    people = {one.get("id", ""): dict(one.attrib) for one in root.iter("Speaker")}
+    turns = list[SpokenTurn]()
+    for turn in root.iter("Turn"):
+        who = (turn.get("speaker") or "").split()
+        parts = list(_passages(turn))
+        for n, (start, nth, said) in enumerate(parts):
+            end = next((later for later, _, _ in parts[n + 1 :] if later != start), turn.get("endTime"))
+            code = who[min(nth, len(who) - 1)] if who else None
+            name = None if code is None else people.get(code, {}).get("name") or code
+            turns.append(SpokenTurn(said, ms(start), ms(end), name))
+    return {"speakers": list(people.values()), **dict(root.attrib), **from_turns(turns)}
+
+
+def _passages(turn: ET.Element) -> Iterator[tuple[str | None, int, str]]:
+    """Yield start, number of the speaker and text of each passage of a turn."""
+    start, nth, said = turn.get("startTime"), 0, turn.text or ""
+    for mark in turn:
+        if mark.tag in ("Sync", "Who"):
+            if one_line(said):
+                yield start, nth, one_line(said)
+            said = ""
+            start = mark.get("time", start) if mark.tag == "Sync" else start
+            nth = int(mark.get("nb") or 1) - 1 if mark.tag == "Who" else nth
+        said += f" {mark.tail or ''}"
+    if one_line(said):
+        yield start, nth, one_line(said)
+
+
+def otranscribe(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Read a file of oTranscribe (.otr): HTML with time stamps; names before the text are speakers."""
+    html = re.sub(r"<br\s*/?>|</p>|</div>", "\n", document["text"])
+    turns = list[SpokenTurn]()
+    for line in html.split("\n"):
+        pieces = _STAMP.split(line)
+        for start, part in zip([None, *pieces[1::2]], pieces[::2], strict=True):
+            if said := one_line(unescape(re.sub(r"<[^>]*>", "", part))):
+                turns.append(SpokenTurn(said, ms(start)))
+    return from_turns(with_names(turns, carry=True))
+
+
+def label_studio(document: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Read tasks of Label Studio with regions of speech: the last annotation of each task, else its prediction.
+
+    Source: https://labelstud.io/templates/automatic_speech_recognition_segments.
+    """
+    found = []
+    for n, task in enumerate(document["tasks"]):
+        done = [one for one in task.get("annotations") or () if not one.get("was_cancelled")]
+        last = [*(task.get("predictions") or ())[:1], *sorted(done, key=lambda one: str(one.get("updated_at") or ""))][
+            -1:
+        ]
+        places: dict[str, dict[str, Any]] = {}
+        for part in last[0]["result"] if last else ():
+            value = part["value"]
+            if {"start", "end"} <= value.keys():
+                places.setdefault(part["id"], {}).update({key: value[key] for key in value})
+        turns = [_region(value) for value in places.values()]
+        data = task.get("data") or {}
+        name = label(data.get("transcript_id")) or label(task.get("id")) or str(n)
+        payload = from_turns(sorted((turn for turn in turns if turn.text), key=lambda turn: turn.start or 0))
+        found.append((name, {"id": label(data.get("transcript_id")), **payload}))
+    return found
+
+
+def _region(value: Mapping[str, Any]) -> SpokenTurn:
+    text: str | Sequence[str] = value.get("text") or ""
+    said = one_line(text if isinstance(text, str) else " ".join(text))
+    speaker = label((value.get("labels") or [None])[0])
+    return SpokenTurn(said, ms(value["start"]), ms(value["end"]), None if speaker == "speech" else speaker)

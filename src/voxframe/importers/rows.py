@@ -1,0 +1,141 @@
+"""Tables of turns or words: DataFrames, CSV, TSV and Excel."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from voxframe.errors import MissingExtraError, OptionError, PayloadError
+from voxframe.importers.payload import SpokenTurn, SpokenWord, from_turns, from_words, label, ms, number
+from voxframe.validators import shown
+
+#: Names of columns in common tables, in lower case, by the names of our own.
+_NAMES = {
+    "transcript_id": ("transcript_id", "recording", "file", "filename", "session_id", "session", "call_id", "id"),
+    "text": ("text", "transcript", "utterance", "content", "sentence", "body", "word", "words", "said"),
+    "start": ("start", "start_s", "start_time", "starttime", "begin", "from", "onset", "time", "timestamp"),
+    "end": ("end", "end_s", "end_time", "endtime", "stop", "to", "offset"),
+    "start_ms": ("start_ms", "startms", "begin_ms"),
+    "end_ms": ("end_ms", "endms", "stop_ms"),
+    "speaker": ("speaker_name", "speaker", "name", "participant", "speaker_id", "spk", "who", "role"),
+    "channel": ("channel",),
+    "confidence": ("confidence", "score", "probability"),
+}
+
+
+def from_table(
+    source: pd.DataFrame | str | os.PathLike[str], columns: Mapping[str, str] | None = None
+) -> list[dict[str, Any]]:
+    """Return the transcripts in a table of turns or words as payloads, for the loaders and `Corpus.add`.
+
+    Args:
+        source: A DataFrame, or the path of a .csv, .tsv, .xlsx, .parquet or .jsonl file.
+        columns: The table's name of each of these columns: `text` (needed), `transcript_id`, `speaker`, `channel`,
+            `confidence`, and the times, either `start_ms` and `end_ms` (milliseconds) or `start` and `end` (seconds, or
+            text such as "1:02.5"). Columns that are not given are found by common names, such as "Speaker" or "Begin".
+
+    Returns:
+        One payload per transcript. Other columns are kept in `extra`. Rows with one word each are words, others turns.
+
+    Raises:
+        OptionError: The table has no such column, or no column with text.
+        MissingExtraError: An Excel file needs openpyxl.
+
+    Example:
+        >>> df = pd.DataFrame({"Who": ["Ann"], "Said": ["Good day."], "Begin": [1.5], "End": [2.5]})
+        >>> payloads = from_table(df, columns={"speaker": "Who", "text": "Said", "start": "Begin"})
+        >>> [(turn["speaker"], turn["text"], turn["start"], turn["end"]) for turn in payloads[0]["utterances"]]
+        [('Ann', 'Good day.', 1500, 2500)]
+    """
+    df = source if isinstance(source, pd.DataFrame) else _read(Path(source))
+    of = _columns(df, dict(columns or {}))
+    df = df.astype(object).where(df.notna(), None)
+    ids = df[of["transcript_id"]] if "transcript_id" in of else pd.Series([None] * len(df), index=df.index)
+    found = []
+    for name, rows in df.groupby(ids, sort=False, dropna=False) if len(df) else ():
+        found.append({"id": None if pd.isna(name) else str(name), **_payload(rows, of)})
+    return found
+
+
+def of_text(text: str) -> list[tuple[str, dict[str, Any]]]:
+    """Read CSV or TSV with column names in the first line."""
+    first = text.partition("\n")[0]
+    separator = max("\t,;", key=first.count)
+    df = pd.read_csv(io.StringIO(text), sep=separator, dtype=str, keep_default_na=False, na_values=[""])
+    try:
+        payloads = from_table(df)
+    except OptionError as error:
+        raise PayloadError(f"{error}; pass voxframe.importers.from_table(path, columns=...)") from None
+    return [(payload["id"] or "table", {**payload, "id": payload["id"]}) for payload in payloads]
+
+
+def _read(path: Path) -> pd.DataFrame:
+    kind = path.suffix.lower()
+    if kind in (".csv", ".tsv"):
+        return pd.read_csv(path, sep="\t" if kind == ".tsv" else None, engine="python", dtype=str)
+    if kind in (".xlsx", ".xls", ".ods"):
+        try:
+            return pd.read_excel(path, dtype=object)
+        except ImportError:
+            raise MissingExtraError("excel", "Reading Excel files") from None
+    if kind in (".parquet", ""):
+        return pd.read_parquet(path)
+    if kind == ".jsonl":
+        return pd.read_json(path, lines=True, dtype=False)
+    raise OptionError(f"a table is a .csv, .tsv, .xlsx, .parquet or .jsonl file, got {str(path)!r}")
+
+
+def _columns(df: pd.DataFrame, given: dict[str, str]) -> dict[str, str]:
+    """Return the table's name of each column of ours that it has."""
+    if unknown := [name for name in given if name not in _NAMES]:
+        raise OptionError(f"columns has the key {unknown[0]!r}; allowed are {', '.join(_NAMES)}")
+    if missing := [name for name in given.values() if name not in df.columns]:
+        raise OptionError(f"the table has no column {shown(missing[0])}; it has {', '.join(map(str, df.columns))}")
+    lower = {str(name).strip().lower().replace(" ", "_"): name for name in reversed(df.columns)}
+    found = dict(given)
+    for name, usual in _NAMES.items():
+        column = next((lower[one] for one in usual if one in lower and lower[one] not in found.values()), None)
+        if name not in found and column is not None:
+            found[name] = column
+    if "text" not in found:
+        have = ", ".join(map(str, df.columns))
+        raise OptionError(f'the table has no column with text; pass columns={{"text": ...}}, one of {have}')
+    return found
+
+
+def _payload(rows: pd.DataFrame, of: Mapping[str, str]) -> dict[str, Any]:
+    turns = []
+    others = [name for name in rows.columns if name not in of.values()]
+    for row in rows.to_dict("records"):
+        start, end = _time(row, of, "start"), _time(row, of, "end")
+        at = {name: row[of[name]] for name in ("text", "speaker", "channel", "confidence") if name in of}
+        extra = {str(name): row[name] for name in others if row[name] is not None}
+        turns.append(
+            SpokenTurn(
+                str(at["text"] or ""),
+                start,
+                end,
+                label(at.get("speaker")),
+                confidence=number(at.get("confidence")),
+                channel=label(at.get("channel")),
+                source={"source": extra} if extra else None,
+            )
+        )
+    if "word_idx" in rows or all(len(turn.text.split()) <= 1 for turn in turns):
+        return from_words(
+            [SpokenWord(t.text, t.start, t.end, t.confidence, t.speaker, t.channel, t.source) for t in turns]
+        )
+    return from_turns(turns)
+
+
+def _time(row: Mapping[Any, Any], of: Mapping[str, str], side: str) -> int | None:
+    exact = row[of[f"{side}_ms"]] if f"{side}_ms" in of else None
+    if exact is not None:
+        return round(float(exact))
+    value = row[of[side]] if side in of else None
+    return ms(str(value)) if isinstance(value, str) else ms(value)

@@ -1,0 +1,305 @@
+"""Files of other tools that caused trouble, and the formats of transcription tools and tables."""
+
+# ruff: noqa: RUF005, ISC004  concatenation keeps the documents short
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import voxframe
+from voxframe.errors import OptionError, PayloadWarning
+from voxframe.importers import converted, from_table
+
+_CASES = Path(__file__).parent / "cases"
+
+
+def _rows(df: pd.DataFrame, *columns: str) -> list[tuple[Any, ...]]:
+    found = df[[*columns]].astype(object)
+    return list(found.where(found.notna(), None).itertuples(index=False, name=None))
+
+
+def _words(name: str) -> pd.DataFrame:
+    return voxframe.load_words(_CASES / name)
+
+
+def _turns(data: str, name: str) -> list[tuple[Any, ...]]:
+    """Return speaker, text, start and end in ms of the turns of a file with this name and content."""
+    with warnings.catch_warnings(action="ignore", category=PayloadWarning):
+        payload = converted(data.encode(), name)
+        return _rows(voxframe.load_utterances(payload), "speaker", "text", "start_ms", "end_ms")
+
+
+def test_a_pipeline_of_transformers() -> None:
+    """Chunks of one word are words; the end of the last one is unknown."""
+    rows = _rows(_words("transformers-pipeline.json"), "text", "start_ms", "end_ms")
+    assert rows == [("Do", 0, 500), ("it", 500, 900), ("now", 900, None)]
+
+
+def test_a_dash_of_rev_is_no_speaker() -> None:
+    """`<v ->` is a change of speaker and not a name."""
+    turns = voxframe.load_utterances(_CASES / "rev-dash.vtt")
+    assert _rows(turns, "speaker", "text") == [(None, "The synthesis"), (None, "is summarised here")]
+
+
+def test_the_offset_of_media_in_elan() -> None:
+    """Times are those of the recording; a boundary that was not measured lies between its neighbours, and says so."""
+    turns = voxframe.load_utterances(_CASES / "elan-offset.eaf")
+    assert turns["start_ms"][0] == 1500
+    assert turns["end_ms"][1] == 3500
+    assert turns["end_ms"][0] == turns["start_ms"][1] == 1500 + round(2000 * 9 / 19)  # characters of the words
+    assert turns["timing"].to_list() == ["shared", "shared"]
+
+
+def test_channels_of_amazon_without_speakers() -> None:
+    """Each channel is a turn; words have their channel."""
+    tables = voxframe.tables(_CASES / "aws-channels.json")
+    assert _rows(tables["words"], "text", "channel", "start_ms")[::3] == [
+        ("When", "ch_0", 12_282),
+        ("It", "ch_1", 13_000),
+    ]
+    assert len(tables["words"]) == 6
+    assert tables["utterances"]["text"].to_list() == ["When you try.", "It seems so."]
+
+
+def test_numbers_that_whisperx_does_not_time() -> None:
+    """A number lies between its neighbours, is marked, and belongs to the speaker of the segment."""
+    words = _words("whisperx-number.json")
+    assert _rows(words, "text", "start_ms", "end_ms", "timing")[1] == ("2266", 41_300, 42_700, "segment")
+    assert set(words["speaker"]) == {"SPEAKER_01"}
+
+
+def test_a_name_lasts_until_the_next() -> None:
+    """A caption without a name continues the turn; words stay within their caption; the import counts such captions."""
+    with pytest.warns(PayloadWarning, match="1 caption or line of 4 without a speaker got the speaker before"):
+        tables = voxframe.tables(_CASES / "two-cues.srt")
+    assert tables["utterances"]["speaker"].to_list() == ["Bekah", "Dan", "Bekah"]
+    second = tables["words"].query("text == 'and' or text == 'second.'")
+    assert (second["start_ms"].iloc[0], second["end_ms"].iloc[1]) == (3000, 4500)
+    left = json.loads(converted((_CASES / "two-cues.srt").read_bytes(), "a.srt", carry=False))
+    assert [turn["speaker"] for turn in left["utterances"]] == ["Bekah", None, "Dan", "Bekah"]
+
+
+@pytest.mark.parametrize(
+    ("name", "speakers"),
+    [
+        ("zoom.vtt", ["Anna Smith", "Ben Low", "Anna Smith"]),
+        ("whisperx.srt", ["SPEAKER_00", "SPEAKER_01", "SPEAKER_00"]),
+        ("segments-with-names.json", ["Eoin", "Luciano"]),
+    ],
+)
+def test_names_before_texts_and_beside_segments(name: str, speakers: list[str]) -> None:
+    """Names are in `speaker` and not in the text."""
+    turns = voxframe.load_utterances(_CASES / name)
+    assert turns["speaker"].to_list() == speakers
+    assert not turns["text"].str.contains("Smith|SPEAKER|spk", regex=True).any()
+
+
+@pytest.mark.parametrize("name", ["a.srt", "a.vtt"])
+def test_a_prefix_that_does_not_repeat_is_text(name: str) -> None:
+    """One "Note: " among many captions is no name."""
+    cues = [f"0:0{n}:00,000 --> 0:0{n}:02,000\n{text}\n" for n, text in enumerate(["Note: it rains", "a", "b", "c"])]
+    text = "\n".join(cues).replace(",", ".") if name == "a.vtt" else "\n".join(cues)
+    turns = _turns(f"WEBVTT\n\n{text}" if name == "a.vtt" else text, name)
+    assert [turn[:2] for turn in turns][:2] == [(None, "Note: it rains"), (None, "a")]
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _leaves(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _leaves(inner)
+    else:
+        yield str(value)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {
+            "segments": [
+                {"start": 0, "end": 1.5, "text": "Hi", "avg_logprob": -0.25, "mood": {"joy": [0.75]}, "spk": 7001}
+                | {"words": [{"word": "Hi", "start": 0.25, "end": 1.25, "score": 0.5, "pitch": 442}]}
+            ],
+            "language": "en",
+            "made": {"by": "someone", "on": ["disk"]},
+        },
+        {
+            "results": {
+                "channels": [{"alternatives": [{"words": [{"word": "hi", "start": 1.5, "zeal": 77}], "x": 88}]}],
+                "y": 99,
+            }
+        },
+        {
+            "jobName": "jj",
+            "results": {"items": [{"type": "pronunciation", "alternatives": [{"content": "hi"}], "q": 55}], "z": 66},
+        },
+    ],
+)
+def test_no_leaf_of_a_document_is_lost(document: dict[str, Any]) -> None:
+    """Every value of a document is in the payload: as it is, or as a time in milliseconds."""
+    found = set(_leaves(json.loads(converted(json.dumps(document).encode(), "a.json"))))
+    for leaf in _leaves(document):
+        shown = {leaf, leaf.strip()}
+        if leaf.replace(".", "").isdigit():
+            shown |= {str(round(float(leaf) * 1000)), str(float(leaf))}
+        assert shown & found or leaf == "pronunciation", leaf
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        [{"start": 0.0, "end": 1.5, "text": " Hi", "speaker": "A"}, {"start": 2.0, "end": 2.5, "text": " Bye"}],
+        {
+            "version": "1.0.0",
+            "segments": [{"startTime": 0, "endTime": 1.5, "body": "Hi", "speaker": "A"}]
+            + [{"startTime": 2, "endTime": 2.5, "body": "Bye"}],
+        },
+        [
+            {"session_id": "s", "words": "Hi", "start_time": "0", "end_time": "1.5", "speaker": "A"},
+            {"session_id": "s", "words": "Bye", "start_time": 2, "end_time": 2.5},
+        ],
+        {
+            "utterances": [
+                {"text": "Hi", "start": 0.0, "end": 1.5, "speaker": "A"},
+                {"text": "Bye", "start": 2.0, "end": 2.5},
+            ]
+        },
+        {
+            "chunks": [
+                {"timestamp": [0.0, 1.5], "text": " Hi", "speaker": "A"},
+                {"timestamp": [2.0, 2.5], "text": " Bye"},
+            ]
+        },
+        [
+            {"start_ms": 0, "end_ms": 1500, "text": "Hi", "speakerLabel": "A"},
+            {"start_ms": 2000, "end_ms": 2500, "text": "Bye"},
+        ],
+    ],
+)
+def test_segments_in_many_spellings(document: Any) -> None:
+    """A list of segments is one transcript, with times in ms whatever their unit and names are."""
+    assert _turns(json.dumps(document), "a.json") == [("A", "Hi", 0, 1500), (None, "Bye", 2000, 2500)]
+
+
+def test_a_text_alone_has_words() -> None:
+    """The default JSON of OpenAI and of pipelines has only a text, whose words have no times."""
+    words = voxframe.load_words({"text": "Do it now."})
+    assert _rows(words, "text", "start_ms") == [("Do", None), ("it", None), ("now.", None)]
+
+
+def test_impossible_times_are_kept_and_counted() -> None:
+    """An end before its start and a jump back of minutes stay, with one warning."""
+    text = "1\n00:02:00,000 --> 00:01:59,000\none\n\n2\n00:00:03,000 --> 00:00:04,000\ntwo\n"
+    with pytest.warns(PayloadWarning, match="2 rows of srt with impossible times"):
+        payload = json.loads(converted(text.encode(), "a.srt"))
+    assert [(turn["start"], turn["end"]) for turn in payload["utterances"]] == [(120_000, 119_000), (3000, 4000)]
+
+
+_CHAT = """@UTF8
+@Begin
+@Participants:\tCHI Ross Target_Child, MOT Mary Mother
+*MOT:\tdo you [/] you want more &=laughs cookies ? \x151000_2500\x15
+%mor:\tmod|do pro|you
+*CHI:\t<I want> [//] I need
+\tit . \x152600_3000\x15
+@End
+"""
+_TRS = """<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE Trans SYSTEM "trans-14.dtd">
+<Trans audio_filename="x"><Speakers><Speaker id="spk1" name="Ann"/><Speaker id="spk2" name="Bob"/></Speakers>
+<Episode><Section type="report" startTime="0" endTime="4"><Turn speaker="spk1" startTime="0" endTime="2.5">
+<Sync time="0"/>Good day. <Event desc="b"/> <Sync time="1.5"/>How are you?</Turn>
+<Turn speaker="spk1 spk2" startTime="2.5" endTime="4"><Sync time="2.5"/><Who nb="1"/>Well. <Who nb="2"/>Fine.</Turn>
+</Section></Episode></Trans>"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        (
+            "a.cha",
+            _CHAT,
+            [("Mary", "do you you want more cookies ?", 1000, 2500), ("Ross", "I want I need it .", 2600, 3000)],
+        ),
+        (
+            "a.trs",
+            _TRS,
+            [("Ann", "Good day.", 0, 1500), ("Ann", "How are you?", 1500, 2500), ("Ann", "Well.", 2500, 4000)]
+            + [("Bob", "Fine.", 2500, 4000)],
+        ),
+        (
+            "a.otr",
+            '{"text": "<p><span class=\\"timestamp\\" data-timestamp=\\"1.5\\">0:01</span>Ann: Hi &amp; bye</p>'
+            '<p><span class=\\"timestamp\\" data-timestamp=\\"3\\">0:03</span>Bob: Yes</p>", "media": "x.mp3"}',
+            [("Ann", "Hi & bye", 1500, 3000), ("Bob", "Yes", 3000, None)],
+        ),
+        (
+            "a.txt",
+            "Anna Smith  0:03\nHello to all.\n\nBen Low  1:05:02\nGood day.\n",
+            [("Anna Smith", "Hello to all.", 3000, 3_902_000), ("Ben Low", "Good day.", 3_902_000, None)],
+        ),
+        (
+            "a.txt",
+            "#00:00:01-5# I: Why? #00:00:03-0#\n#00:00:03-0# B: So. #00:00:04-0#\n",
+            [("I", "Why?", 1500, 3000), ("B", "So.", 3000, 4000)],
+        ),
+        (
+            "a.txt",
+            "[00:00:12.00] one\n[00:00:14.00] two\n",
+            [(None, "one", 12_000, 14_000), (None, "two", 14_000, None)],
+        ),
+        (
+            "a.csv",
+            "Speaker,Start Time,End Time,Text,Mood\nAnn,0:01.5,0:02,Good day,glad\nBob,2,3.25,Fine thanks,\n",
+            [("Ann", "Good day", 1500, 2000), ("Bob", "Fine thanks", 2000, 3250)],
+        ),
+    ],
+)
+def test_formats_of_transcription_tools(name: str, text: str, expected: list[Any]) -> None:
+    """Turns have the speakers, texts and times of the file."""
+    assert _turns(text, name) == expected
+
+
+def test_tiers_of_words_are_no_speakers() -> None:
+    """Tiers named word and phoneme, in any case and number, give words without a speaker, and no sounds."""
+    text = '"ooTextFile short"\n"TextGrid"\n0 2\n<exists>\n2\n"IntervalTier" "Word" 0 2 2 0 1 "good" 1 2 "day"\n'
+    words = voxframe.load_words(converted(f'{text}"IntervalTier" "PHONEMES" 0 2 1 0 1 "g"\n'.encode(), "a.TextGrid"))
+    assert _rows(words, "text", "speaker") == [("good", None), ("day", None)]
+
+
+def test_a_table_of_turns(tmp_path: Path) -> None:
+    """A DataFrame with other column names, and our own TSV of words, come back; other columns are kept."""
+    df = pd.DataFrame({"Who": ["Ann", None], "Said": ["Good day.", "Yes?"], "T": [1.5, 2], "Mood": ["glad", None]})
+    (payload,) = from_table(df, columns={"speaker": "Who", "text": "Said", "start": "T"})
+    turns = voxframe.load_utterances(payload)
+    assert _rows(turns, "speaker", "text", "start_ms") == [("Ann", "Good day.", 1500), (None, "Yes?", 2000)]
+    assert json.loads(turns["extra"][0]) == {"source": {"Mood": "glad"}}
+    words = voxframe.load_words({"id": "a", "words": [{"text": "Hi", "start": 5, "end": 9, "speaker": "A"}]})
+    voxframe.export.write(words, tmp_path / "w.tsv")
+    again = voxframe.load_words(tmp_path / "w.tsv")
+    columns = ("transcript_id", "text", "start_ms", "end_ms", "speaker")
+    assert _rows(again, *columns) == _rows(words, *columns)
+    with pytest.raises(OptionError, match="the table has no column 'X'; it has Who, Said, T, Mood"):
+        from_table(df, columns={"text": "X"})
+
+
+def test_tasks_of_label_studio() -> None:
+    """Our own tasks come back: transcript, speakers, texts and times."""
+    turns = {
+        "transcript_id": "t",
+        "text": ["Hi.", "Yes."],
+        "start_ms": [0, 900],
+        "end_ms": [800, 1500],
+        "speaker": ["A", "B"],
+    }
+    text = voxframe.export.label_studio(pd.DataFrame(turns))
+    assert _turns(text, "tasks.json") == [("A", "Hi.", 0, 800), ("B", "Yes.", 900, 1500)]
