@@ -191,8 +191,8 @@ def test_segments_in_many_spellings(document: Any) -> None:
 
 
 def test_a_text_alone_has_words() -> None:
-    """The default JSON of OpenAI and of pipelines has only a text, whose words have no times."""
-    words = voxframe.load_words({"text": "Do it now."})
+    """The default JSON of OpenAI has only a text and its price; the words of the text have no times."""
+    words = voxframe.load_words({"text": "Do it now.", "usage": {"type": "tokens"}})
     assert _rows(words, "text", "start_ms") == [("Do", None), ("it", None), ("now.", None)]
 
 

@@ -20,7 +20,7 @@ from voxframe.importers.payload import (
 )
 
 Document: TypeAlias = Mapping[str, Any]
-#: Fields of a document with only a text, as OpenAI and transformers return it.
+#: Fields of a document with only a text, as OpenAI returns it. A text alone may be of the interface.
 _ALONE = frozenset({"text", "language", "duration", "task", "segments", "words", "chunks", "usage", "logprobs"})
 UNSPACED_TEXT = re.compile(UNSPACED)
 
@@ -35,7 +35,7 @@ _SPEAKER = (
     "speaker_name speakerName display_name speaker speakerLabel speaker_label speaker_id speakerId spk spkr "
     "participant voice".split()
 )
-_LISTS = ("segments", "chunks", "utterances", "items", "monologue", "lines", "results", "transcript", "words")
+_LISTS = ("segments", "chunks", "utterances", "items", "lines", "transcript", "words")
 #: Characters per second between those of speech and those of times in milliseconds that are read as seconds.
 _SLOWEST, _LONGEST_S = 0.47, 1000
 
@@ -109,7 +109,9 @@ def is_spoken(value: Any) -> bool:
     item = value[0] if isinstance(value, list) and value else None
     if not isinstance(item, Mapping):
         return False
-    return bool(item.keys() & {*_TEXT}) and bool(item.keys() & {*_START, *_END, *_MS[0], "timestamp", "timestamps"})
+    return bool(item.keys() & {*_TEXT}) and (
+        bool(item.keys() & {*_START, *_END, *_MS[0]}) or isinstance(item.get("timestamp"), list | tuple)
+    )
 
 
 def _is_native(name: str, items: Sequence[Any]) -> bool:
@@ -260,7 +262,7 @@ def is_segments(document: Document) -> bool:
     if any(is_spoken(document.get(name)) and not _is_native(name, document[name]) for name in _LISTS):
         return True
     lists = [value for name in _LISTS if isinstance(value := document.get(name), list)]
-    return isinstance(document.get("text"), str) and document.keys() <= _ALONE and not any(lists)
+    return isinstance(document.get("text"), str) and {"text"} < document.keys() <= _ALONE and not any(lists)
 
 
 def is_whisper_cpp(document: Document) -> bool:
