@@ -77,6 +77,7 @@ _RUN = "VOXFRAME_TEST_RUN"
 def pytest_configure(config: pytest.Config) -> None:
     """Give the run its own data directory and one thread per process, and restore the handling of Ctrl-C."""
     os.environ.setdefault(_RUN, str(os.getpid()))
+    os.environ.setdefault("VOXFRAME_WRITER", "off")  # the same results whether or not its model is on this machine
     # Several processes run tests. With a thread for each core in each, OpenBLAS spins more than it computes.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when numpy is imported
     if "VOXFRAME_DATA_DIR" not in os.environ:  # worker processes inherit it

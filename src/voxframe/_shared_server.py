@@ -23,7 +23,7 @@ from voxframe._files import acquire_lock, file_lock, hidden_path
 #: Variables that change the results of the server. The file holds only a hash of their values.
 _CHOICES = (
     "VOXFRAME_ENGINE VOXFRAME_MODEL VOXFRAME_MODEL_NANO VOXFRAME_MODEL_CACHE VOXFRAME_LLM_URL VOXFRAME_LLM_MODEL "
-    "VOXFRAME_LLM_KEY VOXFRAME_LLM_WINDOW"
+    "VOXFRAME_LLM_KEY VOXFRAME_LLM_WINDOW VOXFRAME_WRITER"
 ).split()
 
 

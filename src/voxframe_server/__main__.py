@@ -128,6 +128,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="size of its context window in tokens (default: VOXFRAME_LLM_WINDOW, 16000)",
     )
     parser.add_argument(
+        "--writer",
+        metavar="PATH",
+        help="GGUF file of a model that writes on this machine, if there is no --llm-url; off for none (default: "
+        "VOXFRAME_WRITER, else that of `voxframe models get writer` if it is here)",
+    )
+    parser.add_argument(
         "--llm-requests",
         type=_count,
         metavar="N",

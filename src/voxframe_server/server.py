@@ -53,6 +53,7 @@ def serve(
     llm_model: str | None = None,
     llm_key: str | None = None,
     llm_window: int | None = None,
+    writer: str | None = None,
     llm_requests: int | None = None,
     engine: str | None = None,
     model: str | None = None,
@@ -80,6 +81,8 @@ def serve(
         llm_key: Key of the model. None (default): VOXFRAME_LLM_KEY, else no key.
         llm_window: Context window of the model in tokens, for input and output together. None (default):
             VOXFRAME_LLM_WINDOW, else 16000.
+        writer: GGUF file of a model that writes on this machine, used without `llm_url`; "off" for none. None
+            (default): VOXFRAME_WRITER, else the model `writer` if it is on this machine.
         llm_requests: Language-model requests per minute; 0 for no limit. None (default): 30.
         engine: Name of the speech engine: "whisper", "sphinx" or an installed one. None (default): VOXFRAME_ENGINE,
             else whisper. It downloads its models once; without them, the server uses sphinx.
@@ -97,12 +100,13 @@ def serve(
 
     Raises:
         SettingsError: A setting is invalid, or another shared server runs in the data directory.
-        MissingExtraError: The extra `local` is not installed.
+        MissingExtraError: The extra `local` is not installed, or a writer is given without the extra `writer`.
     """
     try:
         import uvicorn
 
         from voxframe_engine.answers.chat import chat_from_settings
+        from voxframe_engine.answers.writer import find as find_writer
         from voxframe_engine.speech.engines import select_engine
         from voxframe_server.http.app import make_app
         from voxframe_server.http.middleware import LOOPBACK, ActivityMonitor
@@ -115,6 +119,7 @@ def serve(
         raise MissingExtraError("local", "The embedded service") from error
 
     answerer = chat_from_settings(llm_url, llm_model, llm_key, llm_window)
+    local_writer = None if answerer is not None else find_writer(writer)
     # With a parent, nobody sees a progress bar: the parent has downloaded the models. The first use of one that is
     # missing gives a warning.
     has_parent = parent_pipe or shared_for is not None
@@ -150,6 +155,7 @@ def serve(
             base_url=url,
             webhook_interval=webhook_delivery.INTERVAL if webhook_interval is None else webhook_interval,
             answerer=answerer,
+            writer=local_writer,
             llm_requests=30 if llm_requests is None else llm_requests,
             choice=choice,
             retention=RetentionPolicy(

@@ -33,7 +33,7 @@ class Service:
         inherited = {
             name: value
             for name, value in os.environ.items()
-            if not name.startswith("VOXFRAME_") or name == models.CACHE_VARIABLE
+            if not name.startswith("VOXFRAME_") or name in (models.CACHE_VARIABLE, "VOXFRAME_WRITER")
         }
         environment = inherited | ({"VOXFRAME_API_KEY": key} if key else {}) | (environment or {})
         self.log = data_dir.parent / f"{data_dir.name}-{time.monotonic_ns()}.log"

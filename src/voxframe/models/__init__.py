@@ -59,6 +59,7 @@ __all__ = [
     "hub_problem",
     "is_present",
     "list_models",
+    "may_be_present",
     "remove",
     "verify",
 ]
@@ -153,6 +154,22 @@ def is_present(name: str) -> bool:
         True
     """
     return _look(_known(name))[0] is not None
+
+
+def may_be_present(name: str) -> bool:
+    """Return True if files of a model are on this machine. Unlike `is_present`, this does not verify them.
+
+    Raises:
+        OptionError: There is no model of that name.
+
+    Example:
+        >>> may_be_present("tiny.en")  # doctest: +SKIP
+        True
+    """
+    from voxframe.models.downloads import in_hub_cache
+
+    model = _known(name)
+    return _folder(model).is_dir() or bool(in_hub_cache(model))
 
 
 def ensure(*names: str, download: bool = True) -> None:

@@ -1,6 +1,11 @@
 """Language-model operations: summaries, questions, tasks and action items over transcripts or a text.
 
-Without a configured model, an extractive answerer selects the sentences that answer and quotes them; its responses say
+With a model on this machine (`voxframe models get writer`, or `--writer`, environment: VOXFRAME_WRITER), summaries,
+answers and action items are written by it (`writer`). Each sentence is checked against the text (`evidence`): the
+response has the passages behind it as `citations`, and a sentence without one is left out. Long recordings are read in
+parts, of which the model takes notes. It is a small model: who did what to whom may be wrong.
+
+Without any model, an extractive answerer selects the sentences that answer and quotes them; its responses say
 `"model": "voxframe-extractive"`. With `--llm-url` and `--llm-model` (environment: VOXFRAME_LLM_URL, VOXFRAME_LLM_MODEL,
 VOXFRAME_LLM_KEY, VOXFRAME_LLM_WINDOW), the configured model answers, and responses have its name.
 

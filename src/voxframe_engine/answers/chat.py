@@ -15,31 +15,47 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from voxframe.errors import SettingsError
+from voxframe.options import LLM_OUTPUT_TOKENS
 from voxframe.settings import Secret, is_loopback
 from voxframe.validators import InvalidValueError, WebAddress
 from voxframe_engine.answers.context import Source, count, cut, written
 from voxframe_engine.answers.llm_request import LLMAnswer, LLMQuestion, LLMRequest
-from voxframe_engine.answers.model import ChatModel, ModelReply
+from voxframe_engine.answers.model import ChatModel, LanguageModel, Report, unreported
 from voxframe_engine.errors import RequestRefused
 
-_AT_ONCE = 4  # concurrent requests to the model per request to the server
 _SPARE = 0.85  # share of the window used, because the model counts tokens differently
 _LEAST_ROOM = 150  # minimum number of tokens for the input
 
 
 @dataclass
 class _Tally:
-    """Tokens used, as reported by the model, or counted here if it reports none."""
+    """Progress of the calls of the model, and tokens used: as reported, or counted here if it reports none."""
 
+    report: Report
     input: int = 0
     output: int = 0
+    calls: int = 1
+    _shares: dict[int, float] = field(default_factory=dict)  # completed share of each call
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def add(self, reply: ModelReply) -> None:
-        """Add the tokens of one reply."""
+    def ask(self, model: LanguageModel, request: str, size: int, temperature: float) -> str:
+        """Ask the model, report the progress of all calls, and add the tokens of this one."""
+        with self._lock:
+            call = len(self._shares)
+            self._shares[call] = 0.0
+
+        def report(share: float) -> None:
+            with self._lock:
+                self._shares[call] = max(self._shares[call], share)
+                total = sum(self._shares.values()) / max(self.calls, len(self._shares))
+            self.report(total)
+
+        reply = model.ask(_SYSTEM, request, size, temperature, report)
+        report(1.0)
         with self._lock:
             self.input += reply.input_tokens
             self.output += reply.output_tokens
+        return reply.text
 
 
 @dataclass(frozen=True)
@@ -49,36 +65,43 @@ class ChatAnswerer:
     Attributes:
         model: The model.
         window: Size of its context window in tokens, for input and output together.
+        at_once: Maximum number of concurrent requests to the model.
+        most_written: Maximum number of tokens of one answer, whatever the request allows.
     """
 
-    model: ChatModel
+    model: LanguageModel
     window: int = 16_000
+    at_once: int = 4
+    most_written: int = LLM_OUTPUT_TOKENS
 
     def check(self, model: str) -> None:
         """Accept every `final_model`: the configured model answers, and the response has its name."""
 
-    def answer(self, llm_request: LLMRequest, sources: Sequence[Source]) -> LLMAnswer:
+    def answer(self, llm_request: LLMRequest, sources: Sequence[Source], report: Report = unreported) -> LLMAnswer:
         """Answer a request from the given transcripts or text.
 
         Raises:
             ModelFailed: The model did not answer.
             RequestRefused: The request leaves no room for the transcripts in the context window.
+            Cancelled: `report` raised it.
         """
-        tally = _Tally()
-        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="voxframe-llm") as pool:
+        tally = _Tally(report)
+        size = min(llm_request.max_output_size, self.most_written)
+        with ThreadPoolExecutor(self.at_once, thread_name_prefix="voxframe-llm") as pool:
             if llm_request.task != "question-answer":
                 what = _instruction(llm_request)
-                material = self._fitting(llm_request, sources, what, llm_request.max_output_size, pool, tally)
+                material = self._fitting(llm_request, sources, what, size, pool, tally)
                 request = _prompt(material, llm_request.context, what, llm_request.answer_format)
-                text = self._call(request, llm_request.max_output_size, llm_request.temperature, tally)
+                text = tally.ask(self.model, request, size, llm_request.temperature)
                 return LLMAnswer(text, tally.input, tally.output, self.model.name)
-            share = max(1, llm_request.max_output_size // len(llm_request.questions))
+            share = max(1, size // len(llm_request.questions))
             material = self._fitting(llm_request, sources, _questions_prompt(llm_request), share, pool, tally)
+            tally.calls += len(llm_request.questions) - 1
 
             def reply(one: LLMQuestion) -> dict[str, str]:
                 context = "\n\n".join(filter(None, (llm_request.context, one.context)))
                 request = _prompt(material, context, _question_prompt(one), one.answer_format)
-                text = self._call(request, share, llm_request.temperature, tally)
+                text = tally.ask(self.model, request, share, llm_request.temperature)
                 return {"question": one.question, "answer": _matched(text, one.answer_options)}
 
             return LLMAnswer(list(pool.map(reply, llm_request.questions)), tally.input, tally.output, self.model.name)
@@ -103,7 +126,8 @@ class ChatAnswerer:
             )
         pieces = [piece for source in sources for piece in (*written(source.lines), "")][:-1]
         while len(parts := list(_parts(pieces, room))) > 1:  # each round leaves a third or less
-            ask = self._noting(llm_request, what, len(parts), min(1000, room // 3), tally)
+            tally.calls += len(parts)
+            ask = self._noting(llm_request, what, len(parts), min(1000, room // 3, self.most_written // 2), tally)
             pieces = list(pool.map(ask, range(len(parts)), parts))
         return "".join(parts)
 
@@ -112,15 +136,10 @@ class ChatAnswerer:
     ) -> Callable[[int, str], str]:
         def note(at: int, part: str) -> str:
             request = _prompt(part, llm_request.context, _notes_prompt(at + 1, parts, what))
-            taken = cut(self._call(request, size, llm_request.temperature, tally), size)
+            taken = cut(tally.ask(self.model, request, size, llm_request.temperature), size)
             return f"Notes on part {at + 1} of {parts}:\n{taken}\n"
 
         return note
-
-    def _call(self, request: str, size: int, temperature: float, tally: _Tally) -> str:
-        reply = self.model.ask(_SYSTEM, request, size, temperature)
-        tally.add(reply)
-        return reply.text
 
 
 def _parts(pieces: Sequence[str], room: int) -> Iterator[str]:
@@ -196,10 +215,9 @@ def _question_prompt(one: LLMQuestion) -> str:
 def _notes_prompt(part: int, parts: int, what: str) -> str:
     """Return the instruction for taking notes on one part of a long input."""
     return (
-        f"This is part {part} of {parts} of the material. Another person, who sees only your notes, has this task:\n"
-        f"{what}\n\n"
-        "Write down everything in this part that they need, with names, numbers, dates and who said what. "
-        "If nothing in it is relevant, write a dash."
+        f"This is part {part} of {parts} of the material. Write notes on it for this task, in complete sentences with "
+        f"names, numbers, dates and who said what:\n{what}\n\n"
+        "If nothing in this part is relevant, write a dash."
     )
 
 

@@ -24,10 +24,14 @@ class Line(NamedTuple):
     Attributes:
         text: The text.
         speaker: The speaker, if known.
+        start: Start in ms, if known.
+        end: End in ms, if known.
     """
 
     text: str
     speaker: str | None = None
+    start: int | None = None
+    end: int | None = None
 
 
 @dataclass(frozen=True)
@@ -38,20 +42,27 @@ class Source:
         lines: Its sentences, in order.
         seconds: Its duration in seconds; 0 if unknown.
         breaks: Indexes of sentences that do not follow the one before, such as the first one after a note.
+        transcript_id: The transcript; None for a text.
     """
 
     lines: Sequence[Line] = field(repr=False)
     seconds: float = 0.0
     breaks: Sequence[int] = ()
+    transcript_id: str | None = None
 
 
 def from_transcript(transcript: dict[str, Any]) -> Source:
     """Return the sentences of a transcript."""
     lines = [
-        Line(_text.join_words(word["text"] for word in words), words[0].get("speaker"))
+        Line(
+            _text.join_words(word["text"] for word in words),
+            words[0].get("speaker"),
+            words[0]["start"],
+            words[-1]["end"],
+        )
         for words in _text.sentences(transcript["words"] or [])
     ]
-    return Source(lines, transcript["audio_duration"] or 0.0)
+    return Source(lines, transcript["audio_duration"] or 0.0, transcript_id=transcript.get("id"))
 
 
 def from_text(text: str) -> Source:
@@ -60,7 +71,7 @@ def from_text(text: str) -> Source:
     A line in square brackets is a note and no sentence.
 
     Example:
-        >>> [tuple(line) for line in from_text("Ann: Hello. Who is there?\nBob: It is me.").lines]
+        >>> [line[:2] for line in from_text("Ann: Hello. Who is there?\nBob: It is me.").lines]
         [('Hello.', 'Ann'), ('Who is there?', 'Ann'), ('It is me.', 'Bob')]
     """
     lines, breaks, speaker = list[Line](), list[int](), None

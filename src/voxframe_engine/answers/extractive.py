@@ -15,6 +15,7 @@ from voxframe_engine.answers.answer_model import EncodedText
 from voxframe_engine.answers.bm25 import BM25Index, Match, Scores, choose_option, in_order, terms, wants_yes_or_no
 from voxframe_engine.answers.context import Line, Source, count, cut
 from voxframe_engine.answers.llm_request import LLMAnswer, LLMQuestion, LLMRequest
+from voxframe_engine.answers.model import Report, unreported
 from voxframe_engine.answers.task_prompts import needs_writing, task_kind
 from voxframe_engine.errors import RequestRefused
 
@@ -201,7 +202,12 @@ class ExtractiveAnswerer:
                 f"final_model must be default, basic or a name with its vendor, like vendor/model, not {model[:80]!r}"
             )
 
-    def answer(self, llm_request: LLMRequest, sources: Sequence[Source]) -> LLMAnswer:
+    def answer(
+        self,
+        llm_request: LLMRequest,
+        sources: Sequence[Source],
+        report: Report = unreported,  # noqa: ARG002 - quoting is quick
+    ) -> LLMAnswer:
         """Answer a request from the given transcripts or text.
 
         Raises:

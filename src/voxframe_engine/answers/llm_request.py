@@ -11,6 +11,7 @@ import orjson
 from voxframe.options import LLM_DEFAULTS, LLM_INPUT_DEFAULT, LLM_OUTPUT_TOKENS, LLM_TRANSCRIPTS
 from voxframe.validators import Integer, InvalidValueError, Number, ValueType, shown
 from voxframe_engine.answers.context import Source, count
+from voxframe_engine.answers.model import Report, unreported
 from voxframe_engine.errors import RequestRefused
 
 Task = Literal["summary", "task", "question-answer", "action-items"]
@@ -207,12 +208,14 @@ class LLMAnswer(NamedTuple):
         input_tokens: Number of tokens read.
         output_tokens: Number of tokens written.
         model: Name of the model.
+        citations: Passages that support sentences of the response; None if they were not looked for.
     """
 
     response: str | list[dict[str, str]]
     input_tokens: int
     output_tokens: int
     model: str
+    citations: list[dict[str, Any]] | None = None
 
 
 class Answerer(Protocol):
@@ -221,5 +224,5 @@ class Answerer(Protocol):
     def check(self, model: str) -> None:
         """Raise `RequestRefused` if a `final_model` is not available."""
 
-    def answer(self, llm_request: LLMRequest, sources: Sequence[Source]) -> LLMAnswer:
-        """Answer a request from the given transcripts or text."""
+    def answer(self, llm_request: LLMRequest, sources: Sequence[Source], report: Report = unreported) -> LLMAnswer:
+        """Answer a request from the given transcripts or text. `report` takes the progress, and may raise Cancelled."""

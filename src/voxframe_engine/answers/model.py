@@ -1,11 +1,16 @@
-"""Requests to a language model with the OpenAI-compatible chat-completions protocol."""
+"""Requests to a language model with the OpenAI-compatible chat-completions protocol.
+
+The answer is requested as a stream, so that progress can be reported and a request can be cancelled. A model that
+answers with one JSON object is understood too. A model that repeats itself is stopped.
+"""
 
 from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import orjson
 
@@ -17,6 +22,7 @@ if TYPE_CHECKING:
 
 _CONNECT, _READ = 10.0, 300.0  # seconds
 _LARGEST = 4_000_000  # maximum size of a response in bytes
+_READING = 0.8  # share of the time for an answer in which the request is read
 _TRIES, _LONGEST_PAUSE = 3, 20.0
 _THOUGHTS = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
 
@@ -36,6 +42,18 @@ class ModelFailed(Exception):  # noqa: N818 - becomes the answer to a request
         self.retry_after = retry_after
 
 
+class Cancelled(Exception):  # noqa: N818 - not an error
+    """Nobody waits for the answer any more. Raised by a `Report`."""
+
+
+#: Called with the completed share of the work, from 0 to 1. It may raise `Cancelled`.
+Report = Callable[[float], None]
+
+
+def unreported(_: float) -> None:
+    """Ignore progress."""
+
+
 class ModelReply(NamedTuple):
     """A reply of a model, with the numbers of tokens it reported, or counted here if it reported none."""
 
@@ -44,40 +62,64 @@ class ModelReply(NamedTuple):
     output_tokens: int
 
 
+class LanguageModel(Protocol):
+    """A model that can be asked."""
+
+    @property
+    def name(self) -> str:
+        """Name of the model in responses."""
+
+    def ask(self, system: str, request: str, size: int, temperature: float, report: Report = unreported) -> ModelReply:
+        """Request one answer of at most `size` tokens."""
+
+
 @dataclass(frozen=True)
 class ChatModel:
-    """A language model.
+    """A language model at a URL.
 
     Attributes:
         url: URL to which `/chat/completions` is appended, such as "http://127.0.0.1:11434/v1".
         name: Name of the model at that URL.
         key: API key, if it needs one.
+        fields: Further fields of each request.
     """
 
     url: str
     name: str
     key: Secret | None = field(default=None, repr=False)
+    fields: Mapping[str, Any] = field(default_factory=dict)
 
-    def ask(self, system: str, request: str, size: int, temperature: float) -> ModelReply:
+    def ask(self, system: str, request: str, size: int, temperature: float, report: Report = unreported) -> ModelReply:
         """Request one answer of at most `size` tokens.
+
+        Args:
+            system: What the model is and may do.
+            request: The request.
+            size: Maximum number of tokens of the answer.
+            temperature: 0 to 1.
+            report: Called with the completed share.
 
         Raises:
             ModelFailed: There is no answer.
+            Cancelled: `report` raised it.
         """
         body = {
             "model": self.name,
             "messages": [{"role": "system", "content": system}, {"role": "user", "content": request}],
             "max_tokens": size,
             "temperature": temperature,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            **self.fields,
         }
-        data = self._send(orjson.dumps(body))
+        data = self._send(orjson.dumps(body), size, report)
         try:
             text = data["choices"][0]["message"]["content"]
         except (KeyError, IndexError, TypeError):
             text = None
         if not isinstance(text, str):
             raise ModelFailed(500, "the configured language model answered without a text")
-        text = _THOUGHTS.sub("", text).strip()
+        text = without_repetition(_THOUGHTS.sub("", text)).strip()
         usage = data.get("usage")
         usage = usage if isinstance(usage, dict) else {}
         return ModelReply(
@@ -86,13 +128,13 @@ class ChatModel:
             _number(usage.get("completion_tokens"), count(text)),
         )
 
-    def _send(self, body: bytes) -> dict[str, Any]:
+    def _send(self, body: bytes, size: int, report: Report) -> dict[str, Any]:
         import requests
 
         for left in reversed(range(_TRIES)):
             try:
                 with requests.Session() as session:
-                    status, headers, content = self._post(session, body)
+                    status, headers, content = self._post(session, body, size, report)
             except requests.Timeout:
                 raise ModelFailed(504, "the configured language model did not answer in time") from None
             except (requests.RequestException, OSError) as error:
@@ -102,11 +144,16 @@ class ChatModel:
             if status not in (429, 503) or not left:
                 break
             time.sleep(_pause(headers.get("Retry-After"), _TRIES - left))
+        if isinstance(content, dict):
+            return content
         if 200 <= status < 300:
             return _object(content)
         raise _failed(status, content, headers.get("Retry-After"))
 
-    def _post(self, session: requests.Session, body: bytes) -> tuple[int, Any, bytes]:
+    def _post(
+        self, session: requests.Session, body: bytes, size: int, report: Report
+    ) -> tuple[int, Any, bytes | dict[str, Any]]:
+        """Return status, headers and content of a response; of a stream, the response that it adds up to."""
         session.trust_env = not is_loopback(self.url)  # no proxy for requests to this machine
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "voxframe"}
         with session.post(
@@ -118,17 +165,77 @@ class ChatModel:
             allow_redirects=False,  # the key must not be sent elsewhere
             stream=True,
         ) as answer:
-            content = b""
-            for chunk in answer.iter_content(1 << 16):
-                content += chunk
-                if len(content) > _LARGEST:
-                    raise ModelFailed(500, "the response of the configured language model is too large")
-            return answer.status_code, answer.headers, content
+            if answer.status_code == 200 and answer.headers.get("Content-Type", "").startswith("text/event-stream"):
+                lines = _limited(answer.iter_lines(chunk_size=None))  # as they arrive
+                return 200, answer.headers, _collected(lines, size, report)
+            return answer.status_code, answer.headers, b"".join(_limited(answer.iter_content(1 << 16)))
 
     def _sign(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         if self.key is not None:
             request.headers["Authorization"] = f"Bearer {self.key.reveal()}"
         return request
+
+
+def _limited(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield chunks of a response up to the maximum size."""
+    total = 0
+    for chunk in chunks:
+        total += len(chunk)
+        if total > _LARGEST:
+            raise ModelFailed(500, "the response of the configured language model is too large")
+        yield chunk
+
+
+def _collected(lines: Iterable[bytes], size: int, report: Report) -> dict[str, Any]:
+    """Return the response that a stream of events adds up to. A repetition ends it."""
+    text, tokens, usage = "", 0, None
+    for line in lines:
+        content = line.removeprefix(b"data:").strip()
+        if content == line or content == b"[DONE]":  # not data, such as a comment that keeps the connection open
+            report(0.0)
+            continue
+        event = _object(content)
+        if "error" in event:
+            raise _failed(500, content, None)
+        usage = event.get("usage") or usage
+        reading = event.get("prompt_progress")  # llama.cpp
+        if isinstance(reading, dict):
+            report(_READING * _number(reading.get("processed"), 0) / max(1, _number(reading.get("total"), 1)))
+        for choice in event.get("choices") or ():
+            part = (choice.get("delta") or {}).get("content")
+            if isinstance(part, str) and part:
+                text, tokens = text + part, tokens + 1
+                report(_READING + (1 - _READING) * min(1.0, tokens / size))
+        if _ENDED.search(text[-2:]) and len(without_repetition(text)) < len(text):
+            break
+    return {"choices": [{"message": {"content": text}}], "usage": usage}
+
+
+_ENDED = re.compile(r"[.!?:;,\n]\s?$|\s$")
+_PASSAGE = re.compile(r"[^.!?\n]+(?:[.!?]+(?=\S)[^.!?\n]*)*[.!?\n]*")
+_LEAST_REPEATED = 4  # words of a sentence that may not be repeated; shorter ones may be answers or headings
+_LOOP = re.compile(r"(\S.{2,119}?\s*)\1{4,}", re.DOTALL)
+_LOOKED_AT = 2000  # characters at the end of a text in which a loop without sentences is looked for
+
+
+def without_repetition(text: str) -> str:
+    """Return a text up to the point where the model began to repeat itself: a sentence, or the same words in a loop.
+
+    Example:
+        >>> without_repetition("The bus was late again. They took a taxi. The bus was late again. They took")
+        'The bus was late again. They took a taxi.'
+    """
+    said = set()
+    for passage in _PASSAGE.finditer(text):
+        words = tuple(re.findall(r"\w+", passage[0].lower()))
+        if len(words) >= _LEAST_REPEATED and words in said:
+            text = text[: passage.start()]
+            break
+        said.add(words)
+    for loop in _LOOP.finditer(text, max(0, len(text) - _LOOKED_AT)):
+        if any(map(str.isalnum, loop[1])):  # not a line of a table
+            return text[: loop.end(1)]
+    return text
 
 
 def _number(value: object, otherwise: int) -> int:

@@ -24,6 +24,7 @@ from voxframe._text import DEFAULT_CHARS
 from voxframe.options import FIELDS, LIST_LIMIT, STATUSES, TOKEN_SECONDS
 from voxframe.validators import shown
 from voxframe_engine.answers.llm_request import Answerer
+from voxframe_engine.answers.writer import LocalModel
 from voxframe_engine.errors import RequestRefused
 from voxframe_engine.speech import engines
 from voxframe_engine.speech.engines import DEFAULT_CHOICE, EngineChoice
@@ -70,6 +71,7 @@ def make_app(
     base_url: str = "http://127.0.0.1",
     webhook_interval: float = webhook_delivery.INTERVAL,
     answerer: Answerer | None = None,
+    writer: LocalModel | None = None,
     llm_requests: int = 30,
     stream_limits: StreamLimits | None = None,
     choice: EngineChoice = DEFAULT_CHOICE,
@@ -79,7 +81,8 @@ def make_app(
 
     Parameters without a description are those of `serve`. `allowed_origins` have the form of `ssrf_guard.origin`.
     `hosts` are the allowed host names of the server; None allows any. `base_url` is the URL in notifications. Without
-    an `answerer`, responses quote the transcripts; without `stream_limits`, those of the speech engine apply.
+    an `answerer`, responses are written by the `writer`; without that, they quote the transcripts. Without
+    `stream_limits`, those of the speech engine apply.
     """
     data_dir.make()
     jobs = JobStore(data_dir.database)
@@ -100,6 +103,8 @@ def make_app(
             await streaming.close()
             await run_in_threadpool(scheduler.stop)
             await run_in_threadpool(sender.stop)
+            if writer is not None:
+                await run_in_threadpool(writer.close)
             jobs.close()
             responses.close()
 
@@ -131,7 +136,7 @@ def make_app(
     app.state.server = ServerState(
         data_dir, jobs, scheduler, key, hosts, redacted_audio, set(allowed_origins), choice.engine, tokens
     )
-    app.state.llm = llm_routes.LLMState(answerer, responses)
+    app.state.llm = llm_routes.LLMState(answerer, writer, responses)
     return app
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 import uuid
+from asyncio import create_task, sleep
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +24,8 @@ from voxframe.validators import shown
 from voxframe_engine.answers import llm_request as validation
 from voxframe_engine.answers.context import Source, from_text, from_transcript
 from voxframe_engine.answers.llm_request import Answerer, LLMRequest
-from voxframe_engine.answers.model import ModelFailed
+from voxframe_engine.answers.model import Cancelled, ModelFailed, Report
+from voxframe_engine.answers.writer import LocalModel
 from voxframe_engine.errors import RequestRefused
 from voxframe_server.http.request_bodies import llm_request as request_schema
 from voxframe_server.http.request_bodies import read_json, reports_unknown_fields, unknown_fields
@@ -71,6 +73,8 @@ class ResponseStore:
 
 
 _log = logging.getLogger("voxframe_server")
+_LONG_S = 5.0  # seconds after which progress is logged
+_WATCH_S = 0.5  # seconds between two looks if the client is there
 _AT_ONCE = 4  # requests processed at once; further ones wait without blocking other endpoints
 _UNKNOWN = "there is no response of that request id, or it was purged"
 
@@ -81,17 +85,23 @@ class LLMState:
 
     Attributes:
         configured: The configured model, if any.
+        writer: The model on this machine, if any.
         responses: Stored responses.
     """
 
     configured: Answerer | None
+    writer: LocalModel | None
     responses: ResponseStore = field(repr=False)
 
     @cached_property
     def answerer(self) -> Answerer:
-        """The configured model, or the extractive answerer."""
+        """The configured model, or the writer, or the extractive answerer."""
         if self.configured is not None:
             return self.configured
+        if self.writer is not None:
+            from voxframe_engine.answers.checked_answerer import CheckedAnswerer
+
+            return CheckedAnswerer(self.writer)
         from voxframe_engine.answers.extractive import ExtractiveAnswerer  # its imports would double the start-up time
 
         return ExtractiveAnswerer()
@@ -113,28 +123,64 @@ async def generate(request: Request) -> HTTPResponse:
         raise HTTPException(404, f"there is no task {shown(task)}; there are {', '.join(validation.TASKS)}")
     body = await read_json(request)
     model, state = _model(request), server_state(request)
-    # Abandoned when the server stops, because a model may take minutes.
-    work = to_thread.run_sync(_generate, state, model, task, body, abandon_on_cancel=True, limiter=model.turns)
     unknown = unknown_fields(f"language model: {task}", body, request_schema(task)["properties"], validation.NESTED)
+    progress = _Progress(task)
     with reports_unknown_fields(unknown):
-        return json_response(await work, headers=unknown)
+        watch = create_task(_watch(request, progress))
+        try:
+            # Abandoned when the server stops, because a model may take minutes.
+            answer = await to_thread.run_sync(
+                _generate, state, model, task, body, progress.report, abandon_on_cancel=True, limiter=model.turns
+            )
+        finally:
+            watch.cancel()
+        return json_response(answer, headers=unknown)
 
 
-def _generate(state: ServerState, model: LLMState, task: validation.Task, body: object) -> dict[str, Any]:
+class _Progress:
+    """Logs each quarter of a request that takes long, and ends it when the client has gone."""
+
+    def __init__(self, task: str) -> None:
+        self._task, self._logged, self._begun = task, 0.0, time.monotonic()
+        self.client_has_gone = False
+
+    def report(self, share: float) -> None:
+        """Take the completed share."""
+        if self.client_has_gone:
+            raise Cancelled
+        if share >= self._logged + 0.25 and time.monotonic() - self._begun > _LONG_S:
+            self._logged = share
+            _log.info("language model: %s: %.0f %%", self._task, 100 * share)
+
+
+async def _watch(request: Request, progress: _Progress) -> None:
+    """Wait until the client has gone."""
+    while not progress.client_has_gone:
+        await sleep(_WATCH_S)
+        progress.client_has_gone = await request.is_disconnected()
+
+
+def _generate(
+    state: ServerState, model: LLMState, task: validation.Task, body: object, report: Report
+) -> dict[str, Any]:
     begun = time.monotonic()
     try:
         llm_request = validation.read(task, body)
         model.answerer.check(llm_request.final_model)
         sources = _sources(state, llm_request)
-        answered = model.answerer.answer(llm_request, sources)
+        answered = model.answerer.answer(llm_request, sources, report)
     except RequestRefused as refused:
         raise HTTPException(400, str(refused)) from None
+    except Cancelled:
+        _log.info("language model: %s: cancelled, because the client has gone", task)
+        raise HTTPException(503, "the client has gone") from None
     except ModelFailed as failed:
         _log.warning("language model: %s: %s", task, failed)
         headers = None if failed.retry_after is None else {"Retry-After": str(failed.retry_after)}
         raise HTTPException(failed.status, str(failed), headers) from None
     usage = {"input_tokens": answered.input_tokens, "output_tokens": answered.output_tokens}
-    answer = model.responses.add({"response": answered.response, "usage": usage, "model": answered.model})
+    citations = {} if answered.citations is None else {"citations": answered.citations}
+    answer = model.responses.add({"response": answered.response, "usage": usage, "model": answered.model, **citations})
     _log.info(
         "language model: %s %s: %d tokens read in %.1f s by %s",
         task,
@@ -177,7 +223,8 @@ def _transcript(state: ServerState, transcript_id: str) -> Source:
     result = state.result(job) or {}
     if not result.get("words"):
         raise RequestRefused(f"{named} has no text")
-    return from_transcript({"words": result["words"], "audio_duration": result.get("audio_duration")})
+    duration = result.get("audio_duration")
+    return from_transcript({"id": transcript_id, "words": result["words"], "audio_duration": duration})
 
 
 async def show(request: Request) -> HTTPResponse:

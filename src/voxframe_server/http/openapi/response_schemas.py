@@ -283,6 +283,17 @@ class TokenUsageSchema(Struct):
     output_tokens: Count
 
 
+class SentenceSourceSchema(Struct):
+    """A sentence of a response by the local writer, and the passage that supports it."""
+
+    sentence: str
+    transcript_id: str | None
+    start: Count | None
+    end: Count | None
+    text: str
+    question: Count | UnsetType = UNSET
+
+
 class LanguageModelAnswerSchema(Struct):
     """A response of the language model."""
 
@@ -290,6 +301,7 @@ class LanguageModelAnswerSchema(Struct):
     response: str | list[QuestionAnswerSchema]
     usage: TokenUsageSchema
     model: str
+    citations: list[SentenceSourceSchema] | UnsetType = UNSET
 
 
 class PurgedSchema(Struct):

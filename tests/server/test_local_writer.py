@@ -1,0 +1,60 @@
+"""The local writer behind the endpoints: a tiny model with random weights, in the real runtime."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import requests
+from tests.engine.tiny_writer import write_model
+from tests.server.conftest import Service
+
+TEXT = "Ann: The bridge was closed for a month. Bob: The repair cost two million euros."
+
+
+@pytest.fixture
+def written(start: Callable[..., Service], tmp_path: Path) -> Service:
+    """A server with the tiny model as its writer."""
+    return start("--writer", str(write_model(tmp_path / "tiny.gguf")), "--llm-requests", "0")
+
+
+def _generate(service: Service, task: str, **body: object) -> dict[str, Any]:
+    """Return a response. The first one takes long, because it starts the writer and loads the sentence encoder."""
+    answer = service.session.post(f"{service.url}/llm/v3/generate/{task}", json=body, timeout=120)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def _child(service: Service) -> psutil.Process | None:
+    children = psutil.Process(service.process.pid).children()
+    return next((child for child in children if any("writer_process" in part for part in child.cmdline())), None)
+
+
+def test_the_server_starts_and_ends_its_writer(written: Service) -> None:
+    """The first request starts it. Gibberish is not supported by the text, so key sentences come, and say so."""
+    assert _child(written) is None
+    answer = _generate(written, "summary", input_text=TEXT, max_output_size=8)
+    assert answer["model"] == "voxframe-extractive"
+    assert "bridge" in answer["response"]
+    answer = _generate(written, "task", input_text=TEXT, prompt="Write a poem", max_output_size=8)
+    assert answer["model"] == "tiny"
+    assert answer["usage"]["input_tokens"] > len(TEXT)  # each letter is a token
+    child = _child(written)
+    assert child is not None
+    written.stop()
+    assert psutil.wait_procs([child], timeout=30)[1] == []
+
+
+def test_a_request_ends_when_its_client_has_gone(written: Service) -> None:
+    """The writer does not go on for nobody: the server logs the end, and the next request is answered."""
+    body = {"input_text": TEXT * 8, "prompt": "Write a poem", "max_output_size": 450, "temperature": 1.0}
+    with pytest.raises(requests.ReadTimeout):
+        written.session.post(f"{written.url}/llm/v3/generate/task", json=body, timeout=0.3)
+    deadline = time.monotonic() + 60
+    while "the client has gone" not in written.log.read_text() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert "cancelled, because the client has gone" in written.log.read_text()
+    assert _generate(written, "task", input_text=TEXT, prompt="Write a poem", max_output_size=2)["model"] == "tiny"
