@@ -8,7 +8,7 @@ from typing import Any
 
 from voxframe_engine.answers.chat import ChatAnswerer
 from voxframe_engine.answers.context import Source
-from voxframe_engine.answers.evidence import Support, Evidence
+from voxframe_engine.answers.evidence import Evidence, Support
 from voxframe_engine.answers.extractive import NO_ACTIONS, NOTHING_FITS, ExtractiveAnswerer
 from voxframe_engine.answers.llm_request import LLMAnswer, LLMRequest
 from voxframe_engine.answers.model import LanguageModel, Report, unreported

@@ -123,10 +123,12 @@ class Evidence:
         if self._encoder is not None and self._vectors is not None:
             (vector,) = _unit(self._encoder.encode([f"{question} {sentence}".strip()]))
             values = np.maximum(values, self._vectors @ vector / _CLOSE)
-        best = int(values.argmax())
+        needed = _facts(sentence, least=-1 if question else _SMALL) - self._given
+        # Of passages that are close enough, one with all names and numbers, if there is one; then the closest.
+        best = max(range(len(values)), key=lambda at: (values[at] >= 1 and needed <= self._facts[at], values[at]))
         if values[best] < 1:
             return []
-        missing = _facts(sentence, least=-1 if question else _SMALL) - self._given - self._facts[best]
+        missing = needed - self._facts[best]
         cited = [best]
         if missing:
             others = [at for at, facts in enumerate(self._facts) if missing <= facts and values[at] >= _SECOND]
