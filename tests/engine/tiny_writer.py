@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
-import gguf
 import numpy as np
+import pytest
+
+gguf = pytest.importorskip("gguf")
+pytest.importorskip("xllamacpp")
 
 _EMBEDDING, _HEADS, _FORWARD, _CONTEXT = 32, 2, 64, 4096
 
