@@ -312,8 +312,9 @@ def edit_one(folder: Path, count: int) -> None:
 
 def rebuild(folder: Path, _count: int) -> None:
     """Rebuild all tables from the raw payloads, on all cores."""
-    for name in ("tables", "parts"):
-        shutil.rmtree(folder / "corpus" / name)
+    shutil.rmtree(folder / "corpus" / "tables")
+    for path in folder.glob("corpus/catalog.sqlite*"):
+        path.unlink()
     start = time.perf_counter()
     corpus = voxframe.Corpus(folder / "corpus")
     print(corpus.raw.rebuild_tables(progress=False), end=" rebuilt in ")
@@ -322,7 +323,7 @@ def rebuild(folder: Path, _count: int) -> None:
 
 
 def open_corpus(folder: Path, _count: int) -> None:
-    """List the transcripts of a corpus that was just opened, and the manifests of its parts."""
+    """List the transcripts of a corpus that was just opened, and how many rows they have."""
     print(voxframe.Corpus(folder / "corpus")._query.rows("transcripts").__len__())
 
 
@@ -503,7 +504,7 @@ def _extrapolate(corpus: Path, count: int, took: dict[str, float]) -> None:
     print(f"  a million recordings (9 billion words), from these {count}; assumed: {per_tb} $ per TB and month,")
     print(f"  {per_core_hour} $ per core hour, {cores} cores (8 machines)")
     sizes = {}
-    for name in ("raw", "tables", "parts", "search"):
+    for name in ("raw", "tables", "search"):
         total = sum(path.stat().st_size for path in (corpus / name).rglob("*") if path.is_file())
         sizes[name] = total / count * million / 1e12
         print(f"    {name + '/':12} {total / count / 1e3:9.1f} kB each x 10^6 = {sizes[name]:.3f} TB")

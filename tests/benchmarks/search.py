@@ -27,11 +27,10 @@ import pyarrow as pa
 
 from tests.benchmarks.one_core import one_core
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.metadata import Metadata
-from voxframe.corpus.part_reading import Located
 from voxframe.corpus.people import People
 from voxframe.corpus.query import Query
+from voxframe.corpus.row_reading import Located
 from voxframe.corpus.search import RowFilter, Search
 from voxframe.corpus.search.concordance import SearchQuery
 from voxframe.corpus.speakers import CurrentNames
@@ -89,11 +88,10 @@ class Corpus(Search):
 
     def __init__(self, path: Path, forms: pa.Array, transcripts: np.ndarray) -> None:
         archive = MemoryArchive(path, forms, transcripts)
-        corrections, metadata = CurrentCorrections(archive), Metadata(archive)
-        names = CurrentNames(archive, corrections)
-        people = People(archive, metadata, names.all, corrections)
-        query = Query(archive, metadata, names, corrections, people)
-        super().__init__(archive, query, names, metadata, corrections, people)
+        metadata, names = Metadata(archive), CurrentNames(archive)
+        people = People(archive, metadata, names.all)
+        query = Query(archive, metadata, names, people)
+        super().__init__(archive, query, names, metadata, people)
         self.path, self.forms, self.transcripts = path, forms, transcripts
 
     def search(self, query: str, slop: int | None = None, limit: int | None = None) -> pd.DataFrame:

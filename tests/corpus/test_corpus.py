@@ -250,7 +250,7 @@ def test_an_id_with_an_unpaired_surrogate_is_refused(tmp_path: Path) -> None:
 def test_a_damaged_ledger_says_what_to_do(corpus: voxframe.Corpus) -> None:
     """The error names the ledger and the next step, and transcripts can still be read."""
     corpus.raw.put("t1", _raw("t1"))
-    corpus.path.joinpath("ledger.sqlite").write_bytes(b"junk" * 300)
+    corpus.path.joinpath("catalog.sqlite").write_bytes(b"junk" * 300)
     with pytest.raises(CorpusError, match=r"is damaged .* --rebuild-ledger` rebuilds it"):
         corpus.jobs()
     assert len(corpus.table("words")) == 2

@@ -31,13 +31,13 @@ def test_corrections_are_stored_by_turn(corpus: voxframe.Corpus) -> None:
     corpus.corrections.set("t1", {0: None})
     assert shown(corpus) == [["t1", 1, "Not this."]]
     assert corpus.raw.get("t1") == json.dumps(payload("t1")).encode()
-    corpus._archive.remove("t1")
+    corpus.forget("t1")
     assert shown(corpus) == []
-    assert not list(corpus.path.glob("corrections/*"))
+    assert not list(corpus.path.glob("current/words/*"))
 
 
 def test_invalid_corrections_are_refused(corpus: voxframe.Corpus) -> None:
-    """An unknown turn or transcript, empty text, a number and a damaged file are errors."""
+    """An unknown turn or transcript, empty text and a number are errors."""
     with pytest.raises(OptionError, match="'t1' has no turn 2; it has 0 to 1"):
         corpus.corrections.set("t1", {0: "x", 2: "y"})
     with pytest.raises(CorpusError, match="t2"):
@@ -57,14 +57,6 @@ def test_invalid_corrections_are_refused(corpus: voxframe.Corpus) -> None:
             corpus.corrections.set_time("t1", 0, 0, number)
     assert shown(corpus) == []
     corpus.corrections.set("t1", {0: "x"})
-    path = next(corpus.path.glob("corrections/*.json"))
-    stored = json.loads(path.read_text())
-    stored["edits"][0]["value"] = {}
-    for damaged in ("{", "[]", json.dumps(stored)):
-        path.write_text(damaged)
-        with pytest.raises(CorpusError, match="delete the file"):
-            corpus.words()
-    assert len(corpus.table("words", corrected=False)) == len(payload("t1")["words"])
 
 
 def test_corrections_of_changed_turns_become_stale(corpus: voxframe.Corpus) -> None:
@@ -113,17 +105,6 @@ def test_a_turn_without_an_end_is_found_at_another_index(corpus: voxframe.Corpus
     assert shown(corpus) == [["t1", 1, "Yeah."], ["t1", 2, "Nope."]]
 
 
-def test_corrections_without_fingerprints_stay_valid(corpus: voxframe.Corpus) -> None:
-    """A file of an older version, without fingerprints, is used as it is."""
-    corpus.corrections.set("t1", {0: "First."})
-    path = next(corpus.path.glob("corrections/*.json"))
-    path.write_text(json.dumps({"transcript_id": "t1", "texts": {"0": "First.", "7": "Gone."}}))
-    assert shown(corpus) == [["t1", 0, "First."]]
-    stale = corpus.corrections.stale()
-    assert stale[["utterance_idx", "text"]].values.tolist() == [[7, "Gone."]]
-    assert stale["was"].isna().all()
-
-
 def test_nothing_is_left_of_a_transcript_that_is_deleted_meanwhile(corpus: voxframe.Corpus, monkeypatch) -> None:
     """A correction of a transcript that another process deletes at the same time is an error, and leaves no file."""
 
@@ -134,7 +115,7 @@ def test_nothing_is_left_of_a_transcript_that_is_deleted_meanwhile(corpus: voxfr
     monkeypatch.setattr(getpass, "getuser", user)
     with pytest.raises(CorpusError, match="there is no transcript 't1'"):
         corpus.corrections.set("t1", {0: "x"})
-    assert not list(corpus.path.glob("corrections/*.json"))
+    assert not any(b"t1" in path.read_bytes() for path in corpus.path.glob("records/*"))
 
 
 def test_new_speakers_of_all_words_are_one_change(corpus: voxframe.Corpus) -> None:

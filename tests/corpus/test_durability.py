@@ -42,7 +42,6 @@ def _check(calls: list[_Call], corpus: Path) -> list[str]:
     renames = [(n, call) for n, call in enumerate(calls) if call[0] == "rename" and str(corpus) in call[2]]
     for n, (_, source, target) in renames:
         flushed = [path for kind, path, _ in calls[:n] if kind == "fsync"]
-        # A manifest is flushed under its first name; `.next` is renamed once more when the change is complete.
         assert source in flushed or any(call[2] == source for _, call in renames), f"{target} was not flushed"
         folders = [path for kind, path, _ in calls[n:] if kind == "fsync"]
         assert str(Path(target).parent) in folders, f"the folder of {target} was not flushed"
@@ -51,7 +50,7 @@ def _check(calls: list[_Call], corpus: Path) -> list[str]:
 
 @pytest.mark.parametrize("count", [1, 20])
 def test_files_are_flushed_before_they_are_renamed(tmp_path: Path, calls: list[_Call], count: int) -> None:
-    """A put and an import flush the payload first, then the tables, then the manifest that makes them count."""
+    """A put and an import flush the payload first, and then the tables."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
     corpus.add([raw_payload(f"t{number:02}") for number in range(20)])
     calls.clear()
@@ -62,9 +61,8 @@ def test_files_are_flushed_before_they_are_renamed(tmp_path: Path, calls: list[_
     corpus._archive.wait()
     targets = [str(Path(path).relative_to(corpus.path)) for path in _check(calls, corpus.path)]
     kinds = [target.partition("/")[0] + Path(target).suffix for target in targets]
-    assert kinds == sorted(kinds, key=["raw.zst", "parts.next", "tables.parquet", "parts.json"].index)
+    assert kinds == sorted(kinds, key=["raw.zst", "tables.parquet"].index)
     assert kinds.count("raw.zst") == count
-    assert kinds.count("parts.json") == 1
     flushed = [path for kind, path, _ in calls if kind == "fsync"]
     last_raw = max(n for n, call in enumerate(calls) if call[2].endswith(".zst"))
     assert str(corpus.path / "raw") in {str(Path(path).parent) for path in flushed}
@@ -72,11 +70,12 @@ def test_files_are_flushed_before_they_are_renamed(tmp_path: Path, calls: list[_
 
 
 def test_a_removal_is_flushed(tmp_path: Path, calls: list[_Call]) -> None:
-    """`forget` flushes each new file before it replaces the old one, and then the removal of the payload."""
+    """`forget` flushes the removal of the rows and of the payload, and each new file before it replaces the old one."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
     corpus.add([raw_payload(f"t{number:02}") for number in range(20)])
     calls.clear()
     payload = raw_file(corpus, "t03.json.zst")
     corpus.forget("t03")
     assert any("/tables/words/" in path for path in _check(calls, corpus.path))
-    assert [call[0] for call in calls[calls.index(("fsync", str(payload.parent), "")) :]].count("rename") == 0
+    gone = calls.index(("fsync", str(payload.parent), ""))
+    assert ("fsync", str(corpus.path / "tables" / "words"), "") in calls[:gone]

@@ -16,12 +16,14 @@ _FLAT = set(
 )
 _NAMESPACES = {
     "speakers": {"set", "get", "assign", "table", "undo"},
-    "corrections": set("set split merge move_boundary set_time undo get turns word_turns history stale".split()),
+    "corrections": set(
+        "set split merge move_boundary relabel set_time undo get turns word_turns history stale".split()
+    ),
     "metadata": {"set", "get", "to_arrow"},
     "snapshots": {"create", "open", "versions"},
     "raw": set(
         "get put original captions word_search redacted_audio responses note_response stale rebuild_tables "
-        "rebuild_ledger".split()
+        "rebuild_ledger verify".split()
     ),
 }
 

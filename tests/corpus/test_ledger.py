@@ -1,24 +1,31 @@
+import contextlib
+import copy
+import pickle
 import sqlite3
 import subprocess
 import sys
 import threading
 import time
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 import voxframe
-from voxframe._files import open_sqlite
-from voxframe.corpus import ledger_file
+from voxframe.corpus import catalog
 from voxframe.corpus.batch.media import identify
-from voxframe.corpus.job import Job, new_job, record_of
+from voxframe.corpus.catalog import Catalog
+from voxframe.corpus.job import Job, new_job
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.metadata import jobs_frame
 from voxframe.corpus.services import service_name
+from voxframe.corpus.store import Store
 from voxframe.errors import CorpusError
 from voxframe.options import check
 from voxframe.schema import JOBS
+
+
+def _ledger(root: Path) -> Ledger:
+    return Ledger(Catalog(root, Store(root)))
 
 
 @pytest.fixture
@@ -30,7 +37,7 @@ def audio(tmp_path: Path) -> Path:
 
 def job_of(source: Path | str, options: dict, service: str) -> Job:
     """Return the job of a file or URL."""
-    return new_job(str(source), identify(str(source), Ledger(Path("nowhere"))).identity, options, service)
+    return new_job(str(source), identify(str(source), _ledger(Path("nowhere"))).identity, options, service)
 
 
 def test_same_content_and_options_are_the_same_job(audio: Path, tmp_path: Path) -> None:
@@ -72,26 +79,26 @@ def test_no_secret_is_stored(audio: Path, tmp_path: Path) -> None:
     )
     job = job_of(audio, options, "s")
     assert job.key == job_of(audio, {}, "s").key
-    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger = _ledger(tmp_path)
     ledger.save(job)
-    assert b"hidden-value" not in b"".join(path.read_bytes() for path in tmp_path.glob("ledger.sqlite*"))
+    assert b"hidden-value" not in b"".join(path.read_bytes() for path in tmp_path.glob("catalog.sqlite*"))
 
 
 def test_a_job_is_found_as_it_was_saved(audio: Path, tmp_path: Path) -> None:
     """Another process, or the same one later, reads the last state."""
-    ledger = Ledger(tmp_path / "deep" / "ledger.sqlite")
+    ledger = _ledger(tmp_path / "deep")
     job = ledger.save(job_of(audio, {"punctuate": False}, "s"))
     assert ledger.find(job.key) == job
     done = ledger.save(job, state="completed", transcript_id="t1")
     assert done.created == job.created
     assert done.updated >= job.updated
-    assert Ledger(ledger.path).find(job.key) == done
+    assert _ledger(ledger.path.parent).find(job.key) == done
     assert ledger.find("another") is None
 
 
 def test_reading_creates_no_file(tmp_path: Path) -> None:
     """A ledger without jobs has no file."""
-    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger = _ledger(tmp_path)
     assert ledger.find("x") is None
     assert ledger.jobs() == []
     assert list(tmp_path.iterdir()) == []
@@ -99,7 +106,7 @@ def test_reading_creates_no_file(tmp_path: Path) -> None:
 
 def test_table_has_the_dictionary_schema(audio: Path, tmp_path: Path) -> None:
     """The table of jobs has the columns of the data dictionary, oldest first."""
-    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger = _ledger(tmp_path)
     ledger.save(job_of(audio, {}, "s"))
     ledger.save(job_of("https://a.example/x.mp3", {}, "s"), state="error", error="no audio")
     df = jobs_frame(ledger.jobs())
@@ -116,41 +123,23 @@ def test_file_names_that_are_not_utf8(tmp_path: Path) -> None:
         audio.write_bytes(b"sound")
     except OSError:
         pytest.skip("this file system takes only names that are text")
-    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger = _ledger(tmp_path)
     ledger.save(job_of(audio, {}, "s"))
     assert ledger.jobs()[0].source.endswith("caf\\udce9.wav")
 
 
 def test_it_is_a_plain_sqlite_file_in_wal_mode(audio: Path, tmp_path: Path) -> None:
     """Any SQLite tool can read the ledger, also while voxframe writes."""
-    path = tmp_path / "ledger.sqlite"
-    Ledger(path).save(job_of(audio, {}, "s"))
+    path = tmp_path / "catalog.sqlite"
+    _ledger(tmp_path).save(job_of(audio, {}, "s"))
     with sqlite3.connect(path) as db:
         assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert db.execute("SELECT state FROM jobs").fetchall() == [("planned",)]
 
 
-def test_a_ledger_of_the_first_version_is_read_and_written(tmp_path: Path) -> None:
-    """Jobs of a ledger with fewer columns are still known."""
-    path = tmp_path / "ledger.sqlite"
-    with sqlite3.connect(path) as db:
-        names = "key, source, service, options, state, transcript_id, error, created, updated"
-        db.execute(f"CREATE TABLE jobs ({names}, PRIMARY KEY (key))")
-        moment = "2024-03-11T10:00:00.000001"
-        db.execute(
-            f"INSERT INTO jobs ({names}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            ("k", "a.wav", "s", "{}", "completed", "t1", None, moment, moment),
-        )
-    db.close()
-    job = Ledger(path).find("k")
-    assert (job.state, job.transcript_id, job.attempts, job.media, job.metadata) == ("completed", "t1", 0, "", "{}")
-    Ledger(path).save(job, attempts=1)
-    assert jobs_frame(Ledger(path).jobs())["attempts"].to_list() == [1]
-
-
 def test_one_thread_holds_a_lock(tmp_path: Path) -> None:
     """Two threads never hold the same lock at once; other keys do not wait."""
-    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger = _ledger(tmp_path)
     inside, most = [0], [0]
 
     def work() -> None:
@@ -174,10 +163,10 @@ def test_one_thread_holds_a_lock(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_a_killed_process_releases_its_lock(tmp_path: Path) -> None:
     """A waiting process gets the lock when the holder is killed."""
-    path = tmp_path / "ledger.sqlite"
+    path = tmp_path / "catalog.sqlite"
     program = (
-        "import sys, time; from pathlib import Path; from voxframe.corpus.ledger import Ledger\n"
-        "with Ledger(Path(sys.argv[1])).lock('k'): print('held', flush=True); time.sleep(100)"
+        "import sys, time; from pathlib import Path; from voxframe import Corpus\n"
+        "with Corpus(Path(sys.argv[1]).parent)._ledger.lock('k'): print('held', flush=True); time.sleep(100)"
     )
     with subprocess.Popen([sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE) as holder:
         try:
@@ -185,7 +174,7 @@ def test_a_killed_process_releases_its_lock(tmp_path: Path) -> None:
             got = threading.Event()
 
             def wait() -> None:
-                with Ledger(path).lock("k"):
+                with _ledger(path.parent).lock("k"):
                     got.set()
 
             waiting = threading.Thread(target=wait)
@@ -199,38 +188,36 @@ def test_a_killed_process_releases_its_lock(tmp_path: Path) -> None:
 
 def test_a_locked_ledger_says_what_to_do(tmp_path: Path, monkeypatch) -> None:
     """While another program holds the ledger, a batch fails with an error that says so; the ledger is unchanged."""
-    monkeypatch.setattr(ledger_file, "open_sqlite", partial(open_sqlite, timeout_s=0.1))
+    monkeypatch.setattr(catalog, "_WAIT_S", 0.1)
     corpus, recording = voxframe.Corpus(tmp_path / "corpus"), tmp_path / "a.mp3"
     recording.write_bytes(b"sound")
     with voxframe.connect("http://127.0.0.1:9", api_key="key") as client:
         corpus._ledger.save(new_job("b.mp3", "sha256:1", {}, service_name(client)))
-        other = sqlite3.connect(tmp_path / "corpus" / "ledger.sqlite", isolation_level=None)
+        other = sqlite3.connect(tmp_path / "corpus" / "catalog.sqlite", isolation_level=None)
         other.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(CorpusError, match="is locked by another program; close that program, or wait"):
+        with pytest.raises(CorpusError, match=r"is locked by another program .*; close that program, or wait"):
             corpus.submit(recording, client=client)
         other.execute("ROLLBACK")
         other.close()
     assert corpus.jobs()["source"].to_list() == ["b.mp3"]
 
 
-def test_a_rebuild_does_not_set_a_job_back(tmp_path: Path) -> None:
-    """A job that another process moves on while a sound ledger is rebuilt keeps its new state."""
-    path = tmp_path / "ledger.sqlite"
-    job = Ledger(path).save(new_job("a.wav", "hash", {}, "s"))
-    sent = Ledger(path).save(job, state="submitting")
-    record = record_of(sent)
-    Ledger(path).save(job, sent_order=None)  # an older state, as in a backup that was restored
-    moving: list[threading.Thread] = []
+def test_locks_that_do_not_exclude_are_refused(tmp_path: Path, monkeypatch) -> None:
+    """On a file system whose locks let two writers in, nothing is written, and the error says so."""
+    monkeypatch.setattr(catalog, "file_lock", lambda *_, **__: contextlib.nullcontext(True))
+    with pytest.raises(CorpusError, match=r"no locks that work .they do not exclude a second writer."):
+        voxframe.Corpus(tmp_path / "corpus").raw.put("t", b'{"id": "t", "status": "completed", "words": []}')
 
-    def records() -> list[dict[str, object]]:
-        other = partial(Ledger(path).save, sent, state="completed", transcript_id="t1")
-        moving.append(threading.Thread(target=other))
-        moving[0].start()
-        moving[0].join(1)
-        return [record]
 
-    Ledger(path, records).rebuild()
-    moving[0].join()
-    found = Ledger(path).find(job.key)
-    assert found is not None
-    assert (found.state, found.transcript_id) == ("completed", "t1")
+def test_a_corpus_and_a_client_are_pickled_without_the_key(tmp_path: Path, monkeypatch) -> None:
+    """A copy of a corpus reads the same directory; that of a client looks its key up again."""
+    monkeypatch.setenv("VOXFRAME_API_KEY", "looked-up")
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    with voxframe.connect("http://127.0.0.1:9", api_key="hidden") as client:
+        corpus._ledger.save(new_job("b.mp3", "sha256:1", {}, service_name(client)))
+        content = pickle.dumps((corpus, client))
+        assert b"hidden" not in content
+        for copied, other in (pickle.loads(content), copy.deepcopy((corpus, client))):
+            assert copied.jobs()["source"].to_list() == ["b.mp3"]
+            assert other.base_url == client.base_url
+            assert other.settings.api_key.reveal() == "looked-up"

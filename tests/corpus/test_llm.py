@@ -268,7 +268,7 @@ def test_no_response_is_kept_of_a_transcript_that_is_deleted_meanwhile(web: Web,
     web.pages[path] = delete_and_answer
     with pytest.raises(CorpusError, match=r"there is no transcript 't1'|No such file"):  # of the download
         (empty.raw.redacted_audio if path == "/copy.mp3" else empty.raw.captions)("t1", client=redacting)
-    assert not empty._ledger.has("t1")
+    assert not empty._archive.catalog.mentions("t1")
     assert not [path for path in (empty.path / "redacted").rglob("*") if path.is_file()]
 
 
@@ -286,7 +286,7 @@ def test_no_answer_is_kept_about_a_transcript_that_is_deleted_meanwhile(
 
     monkeypatch.setattr(client, "summarize", delete_and_ask)
     assert copy.summarize(wanted, client=client, refresh=True).transcript_ids == (wanted,)
-    assert not copy._ledger.has(wanted)
+    assert not copy._archive.catalog.mentions(wanted)
 
 
 def test_transcripts_without_speech_are_left_out(corpus: voxframe.Corpus, client) -> None:

@@ -1,7 +1,6 @@
 import datetime as dt
 import json
 import shutil
-import sqlite3
 import warnings
 from pathlib import Path
 from typing import Any
@@ -63,7 +62,7 @@ def test_columns_join_to_every_table(filled: voxframe.Corpus) -> None:
 
 def test_a_ledger_that_is_a_link_is_refused(filled: voxframe.Corpus) -> None:
     """Metadata, reads and a rebuild name the link, and the file that it points to does not change."""
-    ledger, elsewhere = filled.path / "ledger.sqlite", filled.path.parent / "elsewhere.sqlite"
+    ledger, elsewhere = filled.path / "catalog.sqlite", filled.path.parent / "elsewhere.sqlite"
     ledger.rename(elsewhere)
     ledger.symlink_to(elsewhere)
     before = elsewhere.read_bytes()
@@ -73,7 +72,7 @@ def test_a_ledger_that_is_a_link_is_refused(filled: voxframe.Corpus) -> None:
         lambda: filled.forget("t1"),
         filled.raw.rebuild_ledger,
     ):
-        with pytest.raises(CorpusError, match=r"ledger\.sqlite is a symbolic link, through which nothing is written"):
+        with pytest.raises(CorpusError, match=r"catalog\.sqlite is a symbolic link, through which nothing is written"):
             use()
     assert elsewhere.read_bytes() == before
     assert [path.name for path in elsewhere.parent.iterdir()] == [filled.path.name, elsewhere.name]
@@ -225,16 +224,6 @@ def test_nulls_remove_values(filled: voxframe.Corpus) -> None:
     assert found["customer"].fillna("-").to_list() == ["Acme", "Böhm", "-"]
 
 
-def test_a_read_only_ledger_of_an_older_version(filled: voxframe.Corpus) -> None:
-    """Its jobs give the metadata."""
-    with sqlite3.connect(filled._ledger.path) as db:
-        db.execute("DROP TABLE about")
-        db.execute("PRAGMA user_version = 1")
-    db.close()
-    assert filled.metadata.get().columns.to_list() == ["transcript_id", "recording", "source"]
-    assert filled.metadata.set(ABOUT)["calls"].fillna(0).to_list() == [3, 7, 0]
-
-
 def test_values_without_a_common_type_are_text(filled: voxframe.Corpus) -> None:
     """Integers over 64 bits, and times with and without a zone, become text; times of two zones become UTC."""
     about = {"transcript_id": ["t1", "t2"], "big": [2**70, 1]}
@@ -379,7 +368,7 @@ def test_no_metadata_are_left_of_a_transcript_that_is_deleted_meanwhile(filled: 
     monkeypatch.setattr(Ledger, "set_metadata", delete_and_write)
     with pytest.raises(CorpusError, match=r"1 transcript not found in the corpus .*, such as 't1'"):
         filled.metadata.set(ABOUT)
-    assert not filled._ledger.has("t1")
+    assert not filled._archive.catalog.mentions("t1")
     assert filled.metadata.get("t2")["customer"].to_list() == ["Böhm"]
 
 

@@ -38,6 +38,10 @@ def corpus(tmp_path: Path) -> voxframe.Corpus:
     return corpus
 
 
+def _recorded(corpus: voxframe.Corpus) -> str:
+    return "".join(path.read_text() for path in sorted(corpus.path.glob("records/*.jsonl")))
+
+
 def _people(corpus: voxframe.Corpus) -> dict[tuple[str, str], str]:
     table = corpus.speakers.table().dropna(subset="person")
     return {(row.recording, row.speaker): row.person for row in table.itertuples()}
@@ -149,7 +153,7 @@ def test_no_part_is_rewritten_and_forget_removes_people(corpus: voxframe.Corpus)
     corpus.speakers.assign(pd.DataFrame({"recording": ["one"], "speaker": ["A"], "person": ["Eve"]}))
     assert {path: path.stat().st_mtime_ns for path in corpus.path.glob("tables/**/*.parquet")} == before
     corpus.forget("one")
-    assert "Eve" not in (corpus.path / "people.json").read_text()
+    assert "Eve" not in _recorded(corpus)
     assert _people(corpus) == {("two", "B"): "Ada"}
 
 
@@ -172,7 +176,7 @@ def test_invalid_people_are_refused(corpus: voxframe.Corpus, people: object, by:
     """The message says what is allowed, and nothing is written."""
     with pytest.raises(OptionError, match=said):
         corpus.speakers.assign(people, by=by)
-    assert not (corpus.path / "people.json").exists()
+    assert "people" not in _recorded(corpus)
 
 
 def test_rows_are_chosen_by_person(corpus: voxframe.Corpus, tmp_path: Path) -> None:
@@ -231,7 +235,7 @@ def test_nobody_is_left_of_a_transcript_that_is_deleted_meanwhile(corpus: voxfra
 
     corpus.speakers.assign(who)
     assert _people(corpus) == {("two", "A"): "two A", ("two", "B"): "two B"}
-    assert "t1" not in (corpus.path / "people.json").read_text()
+    assert "t1" not in _recorded(corpus)
 
 
 def test_a_metadata_column_called_person_changes_nothing(corpus: voxframe.Corpus, tmp_path: Path) -> None:

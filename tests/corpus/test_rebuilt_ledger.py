@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from tests.corpus.conftest import payload
 
 import voxframe
-from voxframe import cli
 from voxframe.client.llm_api import LlmResponse, Usage
 from voxframe.corpus.batch import reconcile
-from voxframe.errors import CorpusError, CorpusWarning
+from voxframe.errors import CorpusWarning
 
 SHOWN = ["key", "source", "service", "state", "transcript_id", "attempts", "error", "audio_duration_s", "customer"]
 
@@ -40,7 +40,7 @@ def submit(corpus: voxframe.Corpus, client, folder: Path) -> voxframe.corpus.bat
 
 def lose(path: Path) -> None:
     """Delete a ledger."""
-    for part in path.parent.glob("ledger.sqlite*"):
+    for part in path.parent.glob("catalog.sqlite*"):
         part.unlink()
 
 
@@ -147,7 +147,6 @@ def test_payloads_alone_restore_their_jobs(peer, client, corpus, folder: Path, t
     """The jobs of payloads copied to another corpus are known to submit."""
     submit(corpus, client, folder)
     corpus.sync(client=client)
-    assert list((corpus.path / ".submissions").iterdir()) == []
     other = voxframe.Corpus(tmp_path / "other")
     shutil.copytree(corpus.path / "raw", other.path / "raw")
     with pytest.warns(CorpusWarning, match="6 submissions"):
@@ -196,62 +195,76 @@ def test_an_older_copy_of_the_ledger_is_completed(peer, client, corpus, folder: 
     submit(corpus, client, folder)
     lose(corpus._ledger.path)
     shutil.copy(tmp_path / "copy", corpus._ledger.path)
-    assert corpus.raw.rebuild_ledger() == 6
     assert submit(corpus, client, folder).known == 6
     assert corpus.raw.rebuild_ledger() == 0
     assert len(corpus.jobs()) == 7
 
 
-def test_what_can_be_read_of_a_damaged_ledger_is_kept(peer, client, corpus, folder: Path) -> None:
-    """Metadata, cached responses and planned jobs survive damage elsewhere in the file."""
+def test_what_was_made_or_paid_for_survives_a_lost_catalog(peer, client, corpus, folder: Path) -> None:
+    """Metadata, responses, names, people, corrections and planned jobs come back from the records."""
     peer.refuse_submissions = 1
     submit(corpus, client, folder)
     corpus.sync(client=client)
     corpus.raw.note_response(LlmResponse("r1", "task", (), Usage(1, 1), transcript_ids=("t1",)), client=client)
     corpus.metadata.set(pd.DataFrame({"transcript_id": ["t1"], "customer": ["changed"]}))
-    with contextlib.closing(sqlite3.connect(corpus._ledger.path)) as db:
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        (page,) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'jobs_by_transcript'").fetchone()
-    with corpus._ledger.path.open("r+b") as file:
-        file.seek(4096 * (page - 1))
-        file.write(bytes(4096))
+    corpus.speakers.set("t1", {"A": "Ada"})
+    corpus.speakers.assign(by="name")
+    corpus.corrections.set("t1", {0: "Good evening."})
+    before = corpus.words("t1")
+    lose(corpus._ledger.path)
     assert corpus.raw.rebuild_ledger() == 6
     assert corpus.jobs()["state"].value_counts().to_dict() == {"completed": 5, "error": 1}
     assert corpus.metadata.get("t1")["customer"].to_list() == ["changed"]
     assert corpus._ledger.requests(corpus.jobs()["service"][0], "t1") == ["r1"]
-    assert corpus._ledger.path.with_name("ledger.sqlite.damaged").exists()
+    assert corpus.speakers.table("t1")["person"].to_list()[0] == "Ada"
+    pd.testing.assert_frame_equal(corpus.words("t1"), before)
+    assert before["text"].to_list()[:2] == ["Good", "evening."]
 
 
-def test_a_record_with_unknown_fields_is_read(corpus, client, peer, folder: Path) -> None:
-    """Unknown fields of a later version are ignored; a damaged record is named and does not stop the others."""
+def test_a_damaged_record_costs_only_itself(corpus, client, peer, folder: Path) -> None:
+    """A flipped bit in a record is found by its checksum; the record is named and left out, and the others are read."""
     submit(corpus, client, folder)
-    first, second, *_ = sorted((corpus.path / ".submissions").iterdir())
-    first.write_text(json.dumps({**json.loads(first.read_text()), "recording": "talk"}))
-    second.write_text("{")
+    corpus.sync(client=client)
+    corpus.speakers.set("t1", {"A": "Ada Lovelace"})
+    corpus.speakers.set("t2", {"A": "Grace"})
+    (path,) = corpus.path.glob("records/*.jsonl")
+    path.write_bytes(path.read_bytes().replace(b"Ada Lovelace", b"Ada Lovehace"))
     lose(corpus._ledger.path)
-    with pytest.warns(CorpusWarning, match=f"{second.name} is damaged"):
-        assert corpus.raw.rebuild_ledger() == 5
+    with pytest.warns(CorpusWarning, match=r"a record in .*jsonl at byte \d+ is damaged"):
+        assert corpus.speakers.get()["speaker_name"].to_list() == ["Grace"]
+    assert len(corpus.words()) == 18
 
 
-def test_reading_a_damaged_ledger_says_what_to_do(peer, client, corpus, folder: Path, capsys) -> None:
-    """The error names a step that sends nothing, and the step works."""
-    submit(corpus, client, folder)
-    overwrite(corpus._ledger.path)
-    with pytest.raises(CorpusError, match=r"voxframe doctor --corpus .* --rebuild-ledger"):
-        corpus.jobs()
-    cli.main(["doctor", "--corpus", str(corpus.path)])
-    assert "--rebuild-ledger" in capsys.readouterr().out
-    cli.main(["doctor", "--corpus", str(corpus.path), "--rebuild-ledger"])
-    assert "the ledger was rebuilt with 6 submissions" in capsys.readouterr().out
-    assert submit(corpus, client, folder).sent == 0
+def test_a_change_that_was_recorded_and_not_committed_is_made(corpus, monkeypatch) -> None:
+    """If the process or the power ends between the record and the commit, the next read repeats the change."""
+    corpus.add(json.dumps(payload("t1")).encode())
+    catalog = corpus._archive.catalog
+    append = catalog.records.append
+
+    def die(lines) -> None:
+        append(lines)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(catalog.records, "append", die)
+    with pytest.raises(KeyboardInterrupt):
+        corpus.speakers.set("t1", {"A": "Ada"})
+    assert voxframe.Corpus(corpus.path).words()["speaker_name"].to_list() == ["Ada", "Ada", "B"]
 
 
-def test_doctor_sees_that_the_ledger_is_missing(peer, client, corpus, folder: Path, capsys) -> None:
-    """`voxframe doctor` reports a corpus with recorded submissions and no ledger."""
-    submit(corpus, client, folder)
+@pytest.mark.parametrize("cut", range(1, 400, 57))
+def test_half_a_record_does_not_spoil_the_next(corpus, cut: int) -> None:
+    """After a power cut in the middle of a record, what is recorded next is read."""
+    corpus.add([json.dumps(payload(name)).encode() for name in ("t1", "t2")])
+    corpus.speakers.set("t1", {"A": "Ada"})
+    (path,) = corpus.path.glob("records/*.jsonl")
+    content = path.read_bytes()
+    path.write_bytes(content[: max(1, len(content) - cut)])
+    corpus.speakers.set("t2", {"A": "Grace"})
     lose(corpus._ledger.path)
-    assert cli.main(["doctor", "--corpus", str(corpus.path)]) == 1
-    assert "the ledger is missing; `voxframe doctor --rebuild-ledger` restores 6 submissions" in capsys.readouterr().out
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CorpusWarning)
+        names = corpus.speakers.get("t2")["speaker_name"].to_list()
+    assert names == ["Grace"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
@@ -259,25 +272,25 @@ def test_the_ledger_is_private(peer, client, corpus, folder: Path) -> None:
     """Only the owner can read the ledger and enter the corpus, because sources may contain passwords."""
     submit(corpus, client, folder)
     assert corpus.path.stat().st_mode & 0o777 == 0o700
-    assert (corpus.path / ".submissions").stat().st_mode & 0o777 == 0o700
-    with corpus._ledger.opened():
-        modes = {path.name: path.stat().st_mode & 0o777 for path in corpus.path.glob("ledger.sqlite*")}
+    assert (corpus.path / "records").stat().st_mode & 0o777 == 0o700
+    with corpus._archive.catalog.opened():
+        modes = {path.name: path.stat().st_mode & 0o777 for path in corpus.path.glob("catalog.sqlite*")}
     assert set(modes.values()) == {0o600}, modes
 
 
-def test_only_one_of_two_processes_rebuilds_a_missing_ledger(peer, client, corpus, folder: Path) -> None:
-    """A process that waited while another one made the ledger gives no warning about it."""
+def test_only_one_of_two_processes_rebuilds_a_missing_catalog(peer, client, corpus, folder: Path) -> None:
+    """A process that waited while another one made the catalog gives no warning about it."""
     submit(corpus, client, folder)
-    ledger = corpus._ledger
-    lose(ledger.path)
+    catalog = corpus._archive.catalog
+    lose(catalog.path)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        with ledger.lock("ledger"):
-            waiting = threading.Thread(target=ledger.restore)
+        with catalog.lock("catalog"):
+            waiting = threading.Thread(target=catalog.restore)
             waiting.start()
             waiting.join(0.2)
             assert waiting.is_alive()
-            assert ledger._make() == 6  # as the other process does
+            assert catalog._make() == 6  # as the other process does
         waiting.join()
     assert not caught
     assert len(corpus.jobs()) == 6

@@ -173,10 +173,10 @@ def test_a_rebuilt_ledger_has_the_names(filled: voxframe.Corpus, is_damaged: boo
     """Names and sources are stored with the payloads, so that they survive the loss of the ledger."""
     columns = ["transcript_id", "recording", "source"]
     before = filled.table("transcripts", columns=columns)
-    for path in filled.path.glob("ledger.sqlite*"):
+    for path in filled.path.glob("catalog.sqlite*"):
         path.unlink()
     if is_damaged:
-        (filled.path / "ledger.sqlite").write_bytes(b"no database" * 1000)
+        (filled.path / "catalog.sqlite").write_bytes(b"no database" * 1000)
         with pytest.warns(match="damaged"):
             after = voxframe.Corpus(filled.path).table("transcripts", columns=columns)
     else:
@@ -203,7 +203,7 @@ def test_submitted_recordings_have_names(peer, client, tmp_path: Path) -> None:
     assert found.to_numpy().tolist() == [
         [name, str(path)] for name, path in zip(["Meeting 5", "call", "call-2", "call-2"], paths, strict=True)
     ]
-    for path in corpus.path.glob("ledger.sqlite*"):
+    for path in corpus.path.glob("catalog.sqlite*"):
         path.unlink()
     rebuilt = voxframe.Corpus(corpus.path).table("transcripts", columns=columns)
     pd.testing.assert_frame_equal(rebuilt.sort_values(columns, ignore_index=True), found)
@@ -235,25 +235,6 @@ def test_a_transcript_of_a_client_has_the_name_of_its_file(peer, client, tmp_pat
     corpus.sync(client=client, wait=True)
     found = corpus.table("transcripts", columns=["recording", "source"])
     assert found.to_numpy().tolist() == [["memo", str(path)]] * 2
-
-
-def test_an_older_ledger_gets_names(peer, client, tmp_path: Path) -> None:
-    """Jobs of a ledger of version 4 are named when it is opened, oldest first."""
-    import sqlite3
-
-    for name in ("a/call.mp3", "b/call.mp3"):
-        path = tmp_path / name
-        path.parent.mkdir()
-        path.write_bytes(name.encode())
-    corpus = voxframe.Corpus(tmp_path / "corpus")
-    corpus.submit([tmp_path / "a", tmp_path / "b"], client=client)
-    with sqlite3.connect(corpus.path / "ledger.sqlite") as db:
-        db.execute("DROP TABLE recordings")
-        db.execute("DROP INDEX jobs_by_recording")
-        db.execute("ALTER TABLE jobs DROP COLUMN recording")
-        db.execute("PRAGMA user_version = 4")
-    db.close()
-    assert voxframe.Corpus(corpus.path).jobs()["recording"].to_list() == ["call", "call-2"]
 
 
 def test_no_empty_frame_without_a_word(tmp_path: Path, filled: voxframe.Corpus, client: voxframe.Client) -> None:
@@ -289,7 +270,7 @@ def test_names_are_not_lost_if_the_ledger_is_replaced_during_an_import(tmp_path:
     ledger = corpus._archive.ledger
     with ledger.naming() as name:
         name({"t1": ("one", None, "")})
-        for path in corpus.path.glob("ledger.sqlite*"):
+        for path in corpus.path.glob("catalog.sqlite*"):
             path.unlink()
         ledger.restore()
         name({"t2": ("two", None, "")})

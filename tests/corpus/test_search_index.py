@@ -15,8 +15,8 @@ import pytest
 from tests.corpus.conftest import raw_file
 
 import voxframe
-from voxframe.corpus.part_files import OpenTable
 from voxframe.corpus.search import index, manifest, segment
+from voxframe.corpus.tables import Tables
 from voxframe.errors import CorpusError, CorpusWarning, OptionError
 
 
@@ -60,13 +60,13 @@ def test_a_new_index_decodes_each_row_group_once(corpus: voxframe.Corpus, monkey
     corpus.add(
         [{"id": i, "status": "completed", "words": [{"text": f"w{i}", "start": 0}]} for i in ids], progress=False
     )
-    reads, read = [], OpenTable.read
+    reads, read = [], Tables.read
 
-    def counted(table: OpenTable, groups, *arguments: object):
-        reads.extend(groups)
-        return read(table, groups, *arguments)
+    def counted(tables: Tables, part: int, name: str, groups, *arguments: object):
+        reads.extend((part, group) for group in groups)
+        return read(tables, part, name, groups, *arguments)
 
-    monkeypatch.setattr(OpenTable, "read", counted)
+    monkeypatch.setattr(Tables, "read", counted)
     assert matched_ids(corpus, "w05") == ["05"]
     assert len(reads) == len(set(reads))
     assert corpus.counts("w05")["transcript_id"].to_list() == sorted(ids)
@@ -248,7 +248,6 @@ def test_processes_that_write_and_search_at_once(corpus: voxframe.Corpus, segmen
 
 _DYING = """
 import os, sys, voxframe
-from voxframe.corpus.part_files import OpenTable
 from voxframe.corpus.search import index
 index.write_atomic = lambda *_, **__: os._exit(9)
 voxframe.Corpus(sys.argv[1]).search("smoke")

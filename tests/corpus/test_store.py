@@ -92,7 +92,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> 
 
 def test_files_of_killed_writers_are_removed(tmp_path: Path) -> None:
     """Old temporary files are deleted by the first write; recent ones may be in use and stay."""
-    folders = [tmp_path, *(tmp_path / name for name in ("raw", "names", "corrections", "corrections/tables"))]
+    folders = [tmp_path, tmp_path / "raw"]
     for folder in folders:
         folder.mkdir(exist_ok=True)
         for name in (".old.json.aa.tmp", ".young.json.bb.tmp"):
@@ -150,20 +150,6 @@ def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     blocked.write_text("")
     with pytest.raises(CorpusError, match=r"cannot write a corpus at .*file"):
         Store(blocked).put("t1", "transcript", _RAW)
-
-
-def test_a_payload_of_an_older_corpus_moves_into_its_subfolder(tmp_path: Path) -> None:
-    """Payloads directly in raw/ are read, and the next write moves them into subfolders."""
-    store = Store(tmp_path)
-    store.put("t1", "transcript", _RAW)
-    (path,) = tmp_path.glob("raw/*/t1.json.zst")
-    path.rename(tmp_path / "raw" / path.name)
-    (tmp_path / "format.json").unlink()
-    older = Store(tmp_path)
-    assert (older.ids(), older.raw("t1", "transcript")) == (["t1"], _RAW)
-    older.put("t2", "transcript", _RAW)
-    assert path.exists()
-    assert (older.ids(), older.raw("t1", "transcript")) == (["t1", "t2"], _RAW)
 
 
 def test_nothing_is_written_through_a_symbolic_link(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_records_of_jobs_are_not_written_through_a_link(peer, client, corpus, fo
     elsewhere = folder.parent / "elsewhere"
     elsewhere.mkdir()
     corpus.path.mkdir()
-    (corpus.path / ".submissions").symlink_to(elsewhere)
+    (corpus.path / "records").symlink_to(elsewhere)
     with pytest.raises(CorpusError, match="is a symbolic link"):
         corpus.submit(folder, client=client)
     assert peer.count("POST /v2/transcript") == 0

@@ -234,7 +234,7 @@ def test_forget_deletes_a_transcript(peer, client, sent) -> None:
         sent.forget("t1")
 
 
-@pytest.mark.parametrize("step", ["_archive.remove", "_archive.parts.drop", "_ledger.remove"])
+@pytest.mark.parametrize("step", ["_archive.remove", "_archive.files.drop", "_archive.catalog.forget"])
 def test_an_interrupted_forget_is_not_undone_by_a_sync(peer, client, sent, step: str) -> None:
     """A transcript that is gone after a kill is not fetched again, and another call with its recording finishes."""
     peer.statuses = dict.fromkeys(peer.statuses, "completed")

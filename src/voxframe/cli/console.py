@@ -109,7 +109,7 @@ def open_corpus(directory: str | Path | None) -> Corpus:
 
     corpus = Corpus(directory)
     if not corpus.path.joinpath("raw").is_dir():
-        if corpus.path.joinpath("ledger.sqlite").exists():
+        if corpus.path.joinpath("catalog.sqlite").exists():
             raise CorpusError(f"the corpus {corpus.path} has no transcripts yet; `voxframe sync` fetches them")
         raise CorpusError(f"there is no corpus at {corpus.path}; `voxframe transcribe`, `submit` and `add` create one")
     return corpus

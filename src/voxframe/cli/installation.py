@@ -55,7 +55,12 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rebuild-ledger",
         action="store_true",
-        help="first rebuild the ledger of the corpus from the records stored with each submission and payload",
+        help="first rebuild the catalog of the corpus from what is recorded, and from the notes of payloads",
+    )
+    parser.add_argument(
+        "--verify",
+        action="store_true",
+        help="read every file of the corpus: payloads, tables, records, catalog and indexes",
     )
 
 
@@ -66,14 +71,14 @@ def doctor(given: argparse.Namespace) -> int:
         Exit status: 1 if a check failed.
     """
     broken = 0
-    for good, line in _checks(given.corpus, rebuild_ledger=given.rebuild_ledger):
+    for good, line in _checks(given.corpus, rebuild_ledger=given.rebuild_ledger, verify=given.verify):
         broken += not good
         shown = json.dumps({"ok": good, "check": line}) if given.json else f"{'ok' if good else 'no'}  {plain(line)}"
         print(shown, flush=True)
     return 1 if broken else 0
 
 
-def _checks(directory: Path | None, *, rebuild_ledger: bool) -> Iterator[tuple[bool, str]]:
+def _checks(directory: Path | None, *, rebuild_ledger: bool, verify: bool) -> Iterator[tuple[bool, str]]:
     yield True, f"voxframe {version('voxframe')} on Python {platform.python_version()}, {sys.executable}"
     yield True, ", ".join(f"{name} {version(name)}" for name in ("pandas", "pyarrow", "requests", "matplotlib"))
     extras = _extras()
@@ -97,7 +102,7 @@ def _checks(directory: Path | None, *, rebuild_ledger: bool) -> Iterator[tuple[b
         yield False, f"settings: {e}"
         return
     yield _disk(settings.data_dir)
-    yield from _corpus_checks(directory, rebuild_ledger=rebuild_ledger)
+    yield from _corpus_checks(directory, rebuild_ledger=rebuild_ledger, verify=verify)
     yield _service(settings)
 
 
@@ -163,7 +168,7 @@ def _service(settings: Settings) -> tuple[bool, str]:
     return True, f"{name} responds and accepts the API key"
 
 
-def _corpus_checks(directory: Path | None, *, rebuild_ledger: bool) -> Iterator[tuple[bool, str]]:
+def _corpus_checks(directory: Path | None, *, rebuild_ledger: bool, verify: bool) -> Iterator[tuple[bool, str]]:
     """Yield checks of a corpus: readable, writable, and jobs that need action."""
     from voxframe.corpus import Corpus
 
@@ -182,7 +187,10 @@ def _corpus_checks(directory: Path | None, *, rebuild_ledger: bool) -> Iterator[
         return
     if not os.access(corpus.path, os.W_OK):
         yield False, f"{where}: it can be read but not written; change the permissions of the directory"
-    yield _files(corpus, where)
+    if verify:
+        yield from _verified(corpus, where)
+    else:
+        yield _files(corpus, where)
     yield from _snapshots(corpus, where)
     yield from _jobs(corpus, where)
 
@@ -198,10 +206,16 @@ def _rebuild(corpus: Corpus) -> tuple[bool, str]:
         return False, str(e)
 
 
+def _verified(corpus: Corpus, where: str) -> Iterator[tuple[bool, str]]:
+    """Yield a failed check for each file that is missing or damaged, or one that passed."""
+    wrong = corpus.raw.verify()
+    yield from ((False, f"{where}: {problem}") for problem in wrong)
+    if not wrong:
+        yield True, f"{where}: every file of {quantity(len(corpus), 'transcript')} can be read"
+
+
 def _files(corpus: Corpus, where: str) -> tuple[bool, str]:
     """Check that a sample of the files can be read."""
-    from voxframe.schema import TRANSCRIPT_TABLES
-
     ids = corpus.ids()
     some = ids[:: max(1, len(ids) // _SAMPLE)][:_SAMPLE]
     wrong: list[str] = []
@@ -210,8 +224,7 @@ def _files(corpus: Corpus, where: str) -> tuple[bool, str]:
         for transcript_id in some:
             try:
                 corpus.raw.get(transcript_id)
-                for name in TRANSCRIPT_TABLES:
-                    corpus._archive.table(name, transcript_id)
+                corpus.tables(transcript_id)
             except VoxframeError as e:
                 wrong.append(str(e))
     wrong += [str(warning.message) for warning in caught]
@@ -241,12 +254,6 @@ def _snapshots(corpus: Corpus, where: str) -> Iterator[tuple[bool, str]]:
 
 def _jobs(corpus: Corpus, where: str) -> Iterator[tuple[bool, str]]:
     """Yield checks of the ledger, and the next step for each state of unfinished jobs."""
-    from voxframe.corpus.ledger_file import is_there
-
-    if not is_there(corpus._ledger.path) and (recorded := corpus._ledger.recorded()):
-        restored = quantity(len(recorded), "submission")
-        yield False, f"{where}: the ledger is missing; `voxframe doctor --rebuild-ledger` restores {restored}"
-        return
     try:
         states = Counter(corpus.jobs()["state"])
         lost, stale = len(corpus.unanswered()), len(corpus.corrections.stale())

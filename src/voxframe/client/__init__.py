@@ -112,6 +112,18 @@ def connect(
     return Client(settings)
 
 
+def reconnect(settings: Settings, is_local: bool) -> Client:
+    """Return a client with settings whose key is looked up again, as a copy or a pickle of a client needs it."""
+    return connect(
+        None if is_local else settings.base_url,
+        stream_url=None if is_local else settings.stream_url,
+        llm_prefix=settings.llm_prefix,
+        data_dir=settings.data_dir,
+        timeout=settings.timeout,
+        max_response_mb=settings.max_response_mb,
+    )
+
+
 def _embedded(settings: Settings) -> Settings:
     if _in_command:
         from voxframe.client.shared_server import share

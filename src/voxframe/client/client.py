@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, Unpack
@@ -65,6 +67,13 @@ class Client:
             max_response_bytes=int(settings.max_response_mb * 2**20),
         )
         self._llm = LanguageModelApi(self.transport, settings.llm_prefix)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from voxframe.client.embedded import is_embedded
+
+        # The key is never pickled: a copy looks it up again. The package is imported, because it holds this module.
+        settings = dataclasses.replace(self.settings, api_key=None)
+        return sys.modules[__package__].reconnect, (settings, is_embedded(self.base_url))
 
     @property
     def is_local(self) -> bool:

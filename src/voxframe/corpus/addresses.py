@@ -127,11 +127,7 @@ def tidy(name: str) -> str:
 
 
 def checked_name(value: object) -> str | None:
-    """Return the name of a recording that a user gave; None for null.
-
-    Raises:
-        OptionError: It is not a text with a visible character, or is too long.
-    """
+    """Return the name of a recording that a user gave; None for null."""
     if value is None or value != value or type(value).__name__ in ("NAType", "NaTType"):
         return None
     if not isinstance(value, str) or not value.strip() or tidy(value) != value.strip():

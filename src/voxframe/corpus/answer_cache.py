@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from voxframe.corpus.catalog import Writing
 from voxframe.corpus.job import now, parse_time
 from voxframe.corpus.ledger import Ledger
-from voxframe.corpus.ledger_file import is_there
 
 _COLUMNS = "key, service, transcript_id, request_id, request, content, created, pending_since"
-_REPLACE = f"INSERT OR REPLACE INTO answers ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, NULL)"  # noqa: S608
 
 
 @dataclass(frozen=True)
@@ -49,12 +48,7 @@ def llm_responses(ledger: Ledger) -> list[CachedAnswer]:
 
 
 def pending(ledger: Ledger, key: str | None = None) -> list[CachedAnswer]:
-    """Return the language-model requests without a response, oldest first.
-
-    Args:
-        ledger: The ledger.
-        key: Key of one request. None (default): all requests.
-    """
+    """Return the language-model requests without a response, oldest first."""
     if key is None:
         return _read(ledger, "pending_since", "pending_since IS NOT NULL ORDER BY pending_since, rowid")
     return _read(ledger, "pending_since", "pending_since IS NOT NULL AND key = ?", key)
@@ -62,8 +56,7 @@ def pending(ledger: Ledger, key: str | None = None) -> list[CachedAnswer]:
 
 def store_export(ledger: Ledger, key: str, transcript_id: str, request: Mapping[str, Any], content: bytes) -> None:
     """Cache an export of a transcript."""
-    with ledger.writing() as db:
-        db.execute(_REPLACE, [key, None, transcript_id, None, json.dumps(request), content, now().isoformat()])
+    _put(ledger, key, transcript_id=transcript_id, request=request, content=content)
 
 
 def store_response(
@@ -76,36 +69,39 @@ def store_response(
     content: bytes,
 ) -> None:
     """Cache a language-model response with the ids of its transcripts. The request is no longer pending."""
-    with ledger.writing() as db:
-        text = json.dumps(request, default=str)
-        db.execute(_REPLACE, [key, service, None, request_id, text, content, now().isoformat()])
-        rows = [(request_id, service, transcript_id) for transcript_id in transcript_ids]
-        db.executemany("INSERT OR IGNORE INTO requests VALUES (?, ?, ?)", rows)
+    with ledger.catalog.writing():
+        _put(ledger, key, service=service, request_id=request_id, request=request, content=content)
+        ledger.note_request(request_id, service, transcript_ids)
 
 
 def mark_pending(ledger: Ledger, key: str, service: str, request: Mapping[str, Any]) -> None:
     """Record that a request is about to be sent. An earlier response to it is kept."""
-    with ledger.writing() as db:
-        db.execute(
-            f"INSERT INTO answers ({_COLUMNS}) VALUES (?, ?, NULL, NULL, ?, NULL, NULL, ?) "  # noqa: S608
-            "ON CONFLICT (key) DO UPDATE SET pending_since = excluded.pending_since",
-            [key, service, json.dumps(request, default=str), now().isoformat()],
-        )
+    with ledger.catalog.writing() as tx:
+        moment = now().isoformat()
+        row = _row(tx, key) or {"key": key, "service": service, "request": json.dumps(request, default=str)}
+        tx.put("answers", [{**row, "pending_since": moment}])
 
 
 def clear_pending(ledger: Ledger, key: str) -> None:
     """Record that a request did not reach the service."""
-    with ledger.writing() as db:
-        db.execute("DELETE FROM answers WHERE key = ? AND content IS NULL", [key])
-        db.execute("UPDATE answers SET pending_since = NULL WHERE key = ?", [key])
+    with ledger.catalog.writing() as tx:
+        tx.drop("answers", key=key, content=None)
+        if row := _row(tx, key):
+            tx.put("answers", [{**row, "pending_since": None}])
+
+
+def _row(tx: Writing, key: str) -> dict[str, Any] | None:
+    rows = tx.rows(f"SELECT {_COLUMNS} FROM answers WHERE key = ?", [key])  # noqa: S608  no value in it
+    return dict(zip(_COLUMNS.split(", "), rows[0], strict=True)) if rows else None
+
+
+def _put(ledger: Ledger, key: str, *, request: Mapping[str, Any], **row: Any) -> None:
+    with ledger.catalog.writing() as tx:
+        note = json.dumps(request, default=str)
+        tx.put("answers", [{"key": key, "request": note, "created": now().isoformat(), **row}])
 
 
 def _read(ledger: Ledger, time_column: str, condition: str, *values: str) -> list[CachedAnswer]:
-    if not is_there(ledger.path):
-        return []
-    with ledger.opened() as db:
-        if not db.execute("SELECT 1 FROM pragma_table_info('answers') WHERE name = 'pending_since'").fetchone():
-            return []  # a ledger of an earlier version, in a directory that is read-only
-        query = f"SELECT request, content, {time_column} FROM answers WHERE {condition}"  # noqa: S608
-        rows = db.execute(query, values).fetchall()
+    query = f"SELECT request, content, {time_column} FROM answers WHERE {condition}"  # noqa: S608  no value in it
+    rows = ledger.catalog.rows(query, values)
     return [CachedAnswer(json.loads(request), content or b"", parse_time(moment)) for request, content, moment in rows]

@@ -1,34 +1,44 @@
-"""The payloads of a corpus and the tables made from them."""
+"""The payloads of a corpus and the tables made from them, and their rows as they are now: with edits applied."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from voxframe import frames
-from voxframe._files import write_atomic
+from voxframe.corpus.catalog import Catalog, Writing, clear_errors
+from voxframe.corpus.edit_log import EditLog
 from voxframe.corpus.job import Job, record_of
 from voxframe.corpus.ledger import Ledger
-from voxframe.corpus.ledger_file import clear_errors
-from voxframe.corpus.part import NewMember, Part, PartDamagedError, PartReplacedError, PartWriter, new_member
-from voxframe.corpus.part_files import file_without_rows, stored_schema
-from voxframe.corpus.part_reading import DAMAGE, Located, assemble, damage_of, rows_of
-from voxframe.corpus.parts import Parts
 from voxframe.corpus.recordings import RecordingNames
-from voxframe.corpus.speaker_names import SpeakerFiles
-from voxframe.corpus.store import EXPORTS, UNFINISHED, Store, Stored, View, check_writable, folder, sweep
+from voxframe.corpus.row_reading import DAMAGE, Located, assemble, rows_of, runs_of
+from voxframe.corpus.speaker_names import NameLog
+from voxframe.corpus.store import EXPORTS, UNFINISHED, Store, Stored, View, check_writable
 from voxframe.corpus.table_batch import TableBatch
+from voxframe.corpus.tables import (
+    KINDS,
+    Kind,
+    Member,
+    NewMember,
+    NewPart,
+    PartDamagedError,
+    PartReplacedError,
+    Tables,
+    kinds_of,
+    new_member,
+)
 from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, NewerCorpusError, PayloadError
+from voxframe.frames import derived_passages
+from voxframe.frames.corrected import TURN_TABLES, correct_tables, with_original
+from voxframe.frames.passages import with_derived
 from voxframe.frames.repair import caller
 from voxframe.schema import TRANSCRIPT_TABLES
 from voxframe.validators import nearest, shown
@@ -49,17 +59,14 @@ def changing(path: Path) -> CorpusError:
 
 
 class Archive:
-    """Payloads and tables of the transcripts of a corpus.
-
-    Tables are derived: if a part is missing, damaged or from another version, it is rebuilt from the payloads.
-
-    Args:
-        path: Directory of the corpus.
+    """Payloads and tables of the transcripts of a corpus. Copies and pickles read the same directory.
 
     Attributes:
         path: The directory.
         store: The payloads in it.
-        parts: The tables in it, with the labels of the service.
+        catalog: What is known about them.
+        files: The files with their rows.
+        edits: The corrections of turns.
         names: The names of speakers, which are added when tables are read.
         ledger: The jobs, and the names of recordings that were not submitted.
         recordings: The names of recordings, which are added when tables are read and are accepted instead of ids.
@@ -69,22 +76,21 @@ class Archive:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.store = Store(path)
-        self.parts = Parts(path, stored_tables())
-        self.names = SpeakerFiles(path)
-        self.ledger = Ledger(path / "ledger.sqlite", self.store.submissions, self.store.recordings)
+        self.catalog = Catalog(path, self.store)
+        self.files = Tables(path, self.catalog)
+        self.edits = EditLog(self.catalog)
+        self.names = NameLog(self.catalog)
+        self.ledger = Ledger(self.catalog)
         self.recordings = RecordingNames(self.store, self.ledger)
         self.merges = True
-        self._prepared = self._is_checked = False
+        self._is_checked = False
         self._merging: threading.Thread | None = None
 
     def __repr__(self) -> str:
         return f"Archive({str(self.path)!r})"
 
-    def __getstate__(self) -> dict[str, object]:
-        return {"path": self.path}  # a copy reads the files itself
-
-    def __setstate__(self, state: dict[str, Path]) -> None:
-        self.__init__(state["path"])  # type: ignore[misc]
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Archive, (self.path,)
 
     def put(
         self,
@@ -96,43 +102,25 @@ class Archive:
         recording: Mapping[str, object] | None = None,
         batch: TableBatch | None = None,
     ) -> NewMember:
-        """Store a payload and its tables, replacing older ones. The payload is written first.
-
-        Args:
-            transcript_id: Id of the transcript; any non-empty text. It is never used as a file name unchecked.
-            raw: The response of the service, byte for byte.
-            view: Kind of response: "transcript", "sentences" or "paragraphs".
-            job: The submission that produced it, stored with the payload. None (default): keep the recorded one.
-            recording: The record of the recording from `Ledger.name_recordings`, stored with the payload. None
-                (default): keep the stored one.
-            batch: Collects the tables of many transcripts. None (default): write the tables now.
-
-        Returns:
-            What was stored, with the Arrow tables by name, without names of speakers.
-
-        Raises:
-            CorpusError: The id is invalid, or the directory cannot be written.
-            PayloadError: The payload was stored but cannot be read.
-        """
+        """Store a payload and its tables, replacing older ones. The payload is written first."""
         self.check_id(transcript_id, view)
         with clear_errors(self.path):
             submission = None if job is None else record_of(job)
             with ThreadPoolExecutor(1) as thread:  # the disk is written while the tables are made
                 stored = thread.submit(self.store.put, transcript_id, view, raw, submission, recording)
                 try:
-                    made = self.made(transcript_id, view, raw)
+                    rows = self.made(transcript_id, view, raw)
                 finally:
                     stored.result()  # a payload that cannot be stored is the first error
-            new = made(stored.result())
-            self._keep(view, new, batch)
+            new = rows(stored.result())
+            if batch is None:
+                self.write_table(view, new)
+            else:
+                batch.add(view, new)
         return new
 
     def check_id(self, transcript_id: str, view: View) -> None:
-        """Check that a payload can be stored under an id.
-
-        Raises:
-            CorpusError: The id or the view is invalid.
-        """
+        """Check that a payload can be stored under an id."""
         self._check_view(view)
         if not isinstance(transcript_id, str) or not transcript_id:
             raise CorpusError(f"a transcript id is a text that is not empty, not {transcript_id!r}")
@@ -149,11 +137,7 @@ class Archive:
             batch.close()
 
     def raw(self, transcript_id: str, view: View = "transcript") -> bytes:
-        """Return the payload byte for byte as received.
-
-        Raises:
-            CorpusError: It is not in the corpus, or its file is damaged.
-        """
+        """Return the payload byte for byte as received."""
         self._check_view(view)
         raw = self.store.raw(transcript_id, view)
         if raw is None:
@@ -192,55 +176,42 @@ class Archive:
             return False
 
     def status(self, transcript_id: str) -> str | None:
-        """Return the stored status of a transcript: "completed", "error" or whatever the service sent.
-
-        Raises:
-            CorpusError: The transcript is not in the corpus.
-        """
-        part = self._part(transcript_id, "transcript")
-        if part is not None:
-            return part.status(transcript_id)
+        """Return the stored status of a transcript: "completed", "error" or whatever the service sent."""
+        member = self._member(transcript_id, "transcript")
+        if member is not None:
+            return member.status
         status: str | None = self.table("transcripts", transcript_id)["status"][0].as_py()
         return status
 
     def table(self, name: str, transcript_id: str) -> pa.Table:
-        """Return one table of one transcript, rebuilt from the payload if necessary; see `tables`."""
+        """Return one table of one transcript as sent, made from the payload if necessary."""
         return self.tables(transcript_id, [name])[name]
 
     def tables(self, transcript_id: str, names: Collection[str] = TRANSCRIPT_TABLES) -> dict[str, pa.Table]:
-        """Return tables of one transcript, all made from the same payload, without names of speakers.
-
-        Args:
-            transcript_id: Id of the transcript.
-            names: Tables that are made from the same kind of response.
-
-        Raises:
-            CorpusError: The transcript, or the export that the tables are made from, is not in the corpus.
-        """
+        """Return tables of one transcript as sent, all made from the same payload, without names of speakers."""
         (view,) = {view_of(name) for name in names}
 
         def read() -> dict[str, pa.Table] | None:
-            part = self._part(transcript_id, view)
-            return None if part is None else {name: rows_of(self.parts, part, transcript_id, name) for name in names}
+            member = self._member(transcript_id, view)
+            return None if member is None else {name: rows_of(self.files, member, name) for name in names}
 
-        tables: Mapping[str, pa.Table] | None = self._steady(read)
-        if tables is None:
+        found: Mapping[str, pa.Table] | None = self._steady(read)
+        if found is None:
             new = self.make(transcript_id, view)
             with contextlib.suppress(OSError, CorpusError):  # a corpus on a read-only or full disk can still be read
-                self._keep(view, new, None)
-            tables = new.exact_tables()
-        return {name: tables[name] for name in names}
+                self.write_table(view, new)
+            found = new.exact_tables()
+        return {name: found[name] for name in names}
+
+    def current(self, name: str, transcript_id: str) -> pa.Table:
+        """Return one table of one transcript with its edits applied."""
+        table, located = self.read(name, [transcript_id])
+        for _, error in located.bad:
+            raise error
+        return table
 
     def select(self, name: str, ids: Iterable[str] | None) -> list[str]:
-        """Return the ids that a read of a table covers.
-
-        Args:
-            name: Name of the table.
-            ids: Ids to read. None: all transcripts that have the table.
-
-        Raises:
-            CorpusError: There is no such table.
-        """
+        """Return the ids that a read of a table covers."""
         if name not in TRANSCRIPT_TABLES and name not in EXPORTS:
             known = [*TRANSCRIPT_TABLES, *EXPORTS]
             raise CorpusError(f"a corpus has no table {name!r}{nearest(name, known)}; it has {', '.join(known)}")
@@ -251,27 +222,115 @@ class Archive:
             return self.ids()
         return sorted(map(self.store.id_of, self.store.listing().keys() & self.store.listing(view).keys()))
 
-    def locate(self, name: str, ids: Sequence[str], *, verify: bool = False) -> Located:
-        """Return where the rows of transcripts are, after rebuilding missing and outdated ones.
-
-        Args:
-            name: Name of the table.
-            ids: Ids of the transcripts.
-            verify: Read every file to its end, which finds damage that its footer does not show.
-
-        Raises:
-            CorpusError: A transcript is not in the corpus.
-        """
-        view, found = view_of(name), Located()
-        pending = self._pending(view, ids, found)
-        if verify:
-            damaged = self._damaged(name, dict.fromkeys(found.members.values()))
-            for transcript_id in [i for i, part in found.members.items() if part in damaged]:
-                del found.members[transcript_id]
-                pending.append(transcript_id)
-        if pending:
-            self._fill(view, pending, found, name)
+    def locate(self, name: str, ids: Sequence[str], *, corrected: bool | None = True) -> Located:
+        """Return where the rows of transcripts are, after making missing and outdated ones."""
+        kind, current = kinds_of(name)
+        found = Located()
+        if kind == "transcript" or corrected is None:
+            self._locate_sent(kind, name, ids, found)
+        if corrected is None or current is None or (not (edited := self.edits.hashes(ids)) and kind == "transcript"):
+            return found
+        if kind == "transcript":
+            if corrected:
+                sources = {i: f"{self._source_in(found, i)} {edited[i]}" for i in ids if i in edited and found.has(i)}
+                self._locate_current(current, name, sources, edited, found)
+            return found
+        words = self.locate("words", ids, corrected=None)
+        found.bad.extend(words.bad)
+        exported = set(self.select(name, None)) if len(ids) > _MANY else {i for i in ids if self.has(i, view_of(name))}
+        here = [i for i in ids if words.has(i) or i in exported]
+        self._locate_sent(kind, name, [i for i in here if i in exported], found)
+        sources = {}
+        for i in here:
+            if i not in exported:
+                sources[i] = " ".join(filter(None, [self._source_in(words, i), edited.get(i)]))
+            elif i in edited and corrected and found.has(i):
+                sources[i] = f"{self._source_in(found, i)} {edited[i]}"
+        stored = sources if corrected else {i: source for i, source in sources.items() if i not in edited}
+        self._locate_current(current, name, stored, edited, found)
+        for i in sources.keys() - stored.keys():
+            found.loose[i] = derived_passages(self.table("words", i), name)
         return found
+
+    @staticmethod
+    def _source_in(found: Located, transcript_id: str) -> str:
+        member = found.members.get(transcript_id)
+        return member.source if member is not None else found.sources.get(transcript_id, "")
+
+    def _locate_sent(self, kind: Kind, name: str, ids: Sequence[str], found: Located) -> None:
+        assert kind == "transcript" or kind in EXPORTS
+        view: View = kind
+        if pending := self._pending(view, ids, found):
+            self._fill(view, pending, found, name)
+
+    def _locate_current(
+        self, kind: Kind, name: str, sources: Mapping[str, str], edited: Mapping[str, str], found: Located
+    ) -> None:
+        """Locate the rows that replace those as sent. They are written with an edit; missing ones are made now."""
+        if not sources:
+            return
+        members = self.files.members(kind, None if len(sources) > _MANY else sources)
+        missing = []
+        for i, source in sources.items():
+            member = members.get(i)
+            if member is not None and member.source == source:
+                found.members[i] = member
+                found.loose.pop(i, None)
+            else:
+                missing.append(i)
+        news = []
+        for i in missing:
+            try:
+                new = self._make_current(kind, i, sources[i], is_edited=i in edited)
+            except (PayloadError, DamagedFileError) as error:
+                found.bad.append((i, error))
+                continue
+            news.append(new)
+            found.members.pop(i, None)
+            found.loose[i], found.sources[i] = new.tables[name], new.source
+        self.write_current(kind, news)
+
+    def _make_current(self, kind: Kind, transcript_id: str, source: str, *, is_edited: bool) -> NewMember:
+        """Return the rows that replace those as sent."""
+        if kind != "edited" and not self.has(transcript_id, view_of(KINDS[kind][0])):
+            words = self.current("words", transcript_id) if is_edited else self.table("words", transcript_id)
+            (name,) = KINDS[kind]
+            return NewMember(
+                transcript_id, source, "", None, {name: with_original(derived_passages(words, name), name)}
+            )
+        rows = self.sent(transcript_id, KINDS[kind])
+        made = correct_tables(rows, self.edits.active(transcript_id)).tables
+        own = {name: made[name] for name in KINDS[kind]}
+        own |= {name: with_derived(own[name], derived=False) for name in own if name in EXPORTS}
+        return NewMember(transcript_id, source, "", None, own)
+
+    def sent(self, transcript_id: str, names: Collection[str] = ()) -> dict[str, pa.Table]:
+        """Return the tables of a transcript that edits are applied to: those of the turns, and those in `names`."""
+        own = [*TURN_TABLES, *(name for name in names if view_of(name) == "transcript" and name not in TURN_TABLES)]
+        found = self.tables(transcript_id, own)
+        for view in EXPORTS:
+            if view in names and self.has(transcript_id, view):
+                found[view] = self.table(view, transcript_id)
+        return found
+
+    def write_current(self, kind: Kind, news: Sequence[NewMember]) -> None:
+        """Write rows that replace those as sent, if the corpus can be written."""
+        part = NewPart(kind)
+        for new in news:
+            part.add(new)
+        if news:
+            with contextlib.suppress(OSError, CorpusError), clear_errors(self.path):
+                self.files.add(part, lambda _, i, __: self.has(i))
+
+    def refresh(self, transcript_id: str) -> None:
+        """Write the rows of a transcript whose edits have changed."""
+        if self.edits.hashes([transcript_id]):
+            self.locate("words", [transcript_id])
+        else:
+            with self.catalog.writing() as tx:
+                for kind in ("edited", "sentences+", "paragraphs+"):
+                    self.files.drop(tx, kind, [transcript_id])
+            self.files.settle()
 
     def read(
         self,
@@ -279,55 +338,67 @@ class Archive:
         ids: Sequence[str],
         columns: Sequence[str] | None = None,
         where: pc.Expression | None = None,
-        made: Mapping[str, pa.Table] | None = None,
+        *,
+        corrected: bool | None = True,
     ) -> tuple[pa.Table, Located]:
-        """Return the rows of transcripts in their order, without names of speakers.
-
-        Args:
-            name: Name of the table.
-            ids: Ids of the transcripts.
-            columns: Columns to read. None (default): all.
-            where: Rows to read. None (default): all.
-            made: Tables to use instead of the stored ones, by transcript id; see `assemble`. None (default): none.
-        """
+        """Return the rows of transcripts in their order, without names of speakers."""
 
         def read() -> tuple[pa.Table, Located]:
-            located = self.locate(name, ids if not made else [i for i in ids if i not in made])
-            located.loose.update(made or {})
-            return assemble(self.parts, name, ids, located, columns, where), located
+            located = self.locate(name, ids, corrected=corrected)
+            return assemble(self.files, name, ids, located, columns, where), located
 
         return self._steady(read)
 
-    def batches(self, name: str, ids: Iterable[str], size: int) -> Iterator[list[str]]:
-        """Yield transcripts a few at a time, in the order of the files of a table.
+    def each(self, name: str, ids: Iterable[str], columns: Sequence[str]) -> Iterator[tuple[str, pa.Table | Exception]]:
+        """Yield some columns of a table of each transcript as it is now, in the order of the files."""
+        for batch in self.batches(name, ids, _MANY):
+            try:
+                table, located = self.read(name, batch, list(dict.fromkeys([*columns, "transcript_id"])))
+            except CorpusError as error:
+                if len(batch) == 1:
+                    yield batch[0], error
+                else:  # one of them was removed meanwhile
+                    for transcript_id in batch:
+                        yield from self.each(name, [transcript_id], columns)
+                continue
+            runs = runs_of(table["transcript_id"])
+            yield from ((i, table.slice(*runs.get(i, (0, 0)))) for i in batch if located.has(i))
+            yield from located.bad
 
-        A row group holds several transcripts and is read as a whole. Batches in the order of the ids would read it
-        again for each of them.
-        """
-        self.parts.refresh()
-        members = self.parts.members(view_of(name))
+    def batches(self, name: str, ids: Iterable[str], size: int) -> Iterator[list[str]]:
+        """Yield transcripts a few at a time, in the order of the files of a table."""
+        members = self.files.members(kinds_of(name)[0])
         parts = ((members.get(transcript_id), transcript_id) for transcript_id in ids)
-        stored = [i for *_, i in sorted((part.name, part.places[i], i) if part else ("", 0, i) for part, i in parts)]
+        stored = [i for *_, i in sorted((m.part, m.place, i) if m else (0, 0, i) for m, i in parts)]
         yield from (stored[at : at + size] for at in range(0, len(stored), size))
 
     def with_rows(self, name: str, ids: Sequence[str]) -> set[str]:
         """Return the ids of those transcripts that have rows in a table."""
-        return set(self.locate(name, ids).rows(name))
+        return set(self._steady(lambda: self.locate(name, ids).rows(self.files, name)))
 
     def stale(self, view: View = "transcript", *, verify: bool = False) -> list[str]:
-        """Return the ids of transcripts with a table that must be rebuilt, or removed because the payload is gone.
-
-        Args:
-            view: Kind of response that the tables are made from.
-            verify: Read files to their end, not only their footers.
-        """
-        names = TRANSCRIPT_TABLES if view == "transcript" else (view,)
+        """Return the ids of transcripts with a table that must be rebuilt, or removed because the payload is gone."""
         found = Located()
+        names = KINDS[view]
         stale = {*self._pending(view, self.select(names[0], None), found)}
-        parts = dict.fromkeys(found.members.values())
-        damaged = {part for name in names for part in self._damaged(name, parts, whole=verify)}
-        stale |= {i for i, part in found.members.items() if part in damaged}
+        damaged = {part for part in {m.part for m in found.members.values()} if not self._is_sound(part, names, verify)}
+        stale |= {i for i, member in found.members.items() if member.part in damaged}
         return sorted(stale | {i for i, _ in found.bad} | self._orphans(view))
+
+    def _is_sound(self, part: int, names: Iterable[str], verify: bool) -> bool:
+        """Return True if all files of a part can be read; otherwise warn, and stop using it."""
+        for name in names:
+            try:
+                if groups := self.files.groups(part, name):
+                    self.files.path(part, name)
+                    if verify:
+                        self.files.read(part, name, range(len(groups)))
+            except PartReplacedError:
+                continue
+            except PartDamagedError as error:
+                self.discard(error)
+                return False
+        return True
 
     def source_hash(self, transcript_id: str, view: View = "transcript") -> str | None:
         """Return a hash of the payloads that the tables of a view are made from. None if it is not stored."""
@@ -337,68 +408,55 @@ class Archive:
         return _joined(content, self.store.content(transcript_id, "transcript"))
 
     def remove(self, transcript_id: str) -> None:
-        """Delete every row and file of a transcript.
-
-        The rows are first: if the process dies, other programs read none of a transcript without a payload. No process
-        can write them again meanwhile, because the lock for changes is held.
-        """
+        """Delete every row and file of a transcript."""
         with clear_errors(self.path):
-            self.prepare()
-            with self.parts.writing():
-                for view in get_args(View):
-                    self.parts.drop(self.parts.find(view, [transcript_id]))
+            self.store.prepare()
+            with self.catalog.writing(durable=True) as tx:
+                for kind in KINDS:
+                    self.files.drop(tx, kind, [transcript_id])
+                self.files.delete_retired(tx)
                 self.store.remove(transcript_id)
-                self.parts.sweep()  # unfinished files of processes that died may have its rows, too
+            self.files.settle()
 
     @contextlib.contextmanager
-    def kept(self, *transcript_ids: str) -> Iterator[None]:
-        """Hold the lock that `remove` needs, to store something about transcripts that are still there.
-
-        Raises:
-            MissingTranscriptError: A transcript is not in the corpus.
-            OSError: The directory cannot be written.
-        """
-        with self.parts.writing():
+    def kept(self, *transcript_ids: str) -> Iterator[Writing]:
+        """Hold the lock that `remove` needs, to store something about transcripts that are still there."""
+        with self.catalog.writing() as tx:
             if gone := self._gone("transcript", transcript_ids):
                 raise self.missing(min(gone))
-            yield
+            yield tx
 
     def drop_orphans(self, view: View) -> None:
-        """Remove the rows of transcripts whose payload is gone.
-
-        Raises:
-            CorpusError, OSError: The directory cannot be written.
-        """
-        if self._orphans(view):
-            self.prepare()
-            with self.parts.writing():
-                self.parts.drop(self.parts.find(view, self._orphans(view)))
+        """Remove the rows of transcripts whose payload is gone."""
+        if orphans := self._orphans(view):
+            self.store.prepare()
+            with self.catalog.writing() as tx:
+                self.files.drop(tx, view, orphans)
+            self.files.settle()
 
     def _orphans(self, view: View) -> set[str]:
         """Return the ids of transcripts that have rows although their payload is gone."""
-        self.parts.refresh()
         listed = self.select("transcripts" if view == "transcript" else view, None)
-        return self._gone(view, self.parts.members(view).keys() - set(listed))
+        return self._gone(view, self.files.members(view).keys() - set(listed))
 
     def _gone(self, view: View, ids: Iterable[str]) -> set[str]:
         """Return those ids of which a payload that the tables of a view are made from is not stored."""
         sources: set[View] = {view, "transcript"}
         return {i for i in ids if not all(self.store.has(i, source) for source in sources)}
 
-    def _is_current(self, view: View, transcript_id: str, source: str, mark: str) -> bool:
-        """Return True if rows made from payloads with this hash and stamp are those of the stored payloads."""
+    def _is_current(self, view: View, transcript_id: str, member: Member) -> bool:
+        """Return True if rows are made from the payloads that are stored now."""
         if self._gone(view, [transcript_id]):
             return False
         try:
-            return mark == self._stamp(transcript_id, view) or source == self.source_hash(transcript_id, view)
+            is_same = member.stamp == self._stamp(transcript_id, view)
+            return is_same or member.source == self.source_hash(transcript_id, view)
         except DamagedFileError:
             return False
 
     def has_left(self, transcript_id: str) -> bool:
-        """Return True if there is any file or row of a transcript, even without its payload."""
-        self.parts.refresh()
-        files, is_listed = self.store.files(transcript_id), transcript_id in self.ids()
-        return is_listed or bool(files) or any(self.parts.find(view, [transcript_id]) for view in get_args(View))
+        """Return True if there is anything of a transcript, even without its payload."""
+        return bool(self.store.files(transcript_id)) or self.catalog.mentions(transcript_id)
 
     def missing(self, transcript_id: str, view: View = "transcript") -> CorpusError:
         """Return the error for a payload that is not in the corpus."""
@@ -414,50 +472,47 @@ class Archive:
         if self._merging is not None:
             self._merging.join()
 
-    def write_parts(self, writer: PartWriter) -> None:
+    def write_part(self, new: NewPart) -> None:
         """Add a new part, but no transcript that was removed or replaced since its tables were made."""
-        self.prepare()
-        part = writer.part
-        with self.parts.writing():
-            self.parts.publish(writer)
-            made = zip(part.ids, part.sources, part.stamps, strict=True)
-            changed = [i for i, *own in made if i is not None and not self._is_current(part.view, i, *own)]
-            self.parts.drop(self.parts.find(part.view, changed))
-            for transcript_id in {*changed} - self._gone(part.view, changed):
+        view: View = new.kind  # type: ignore[assignment]
+        self.store.prepare()
+        outdated: list[str] = []
+
+        def is_current(_: Writing, transcript_id: str, member: Member) -> bool:
+            current = self._is_current(view, transcript_id, member)
+            if not current:
+                outdated.append(transcript_id)
+            return current
+
+        self.files.add(new, is_current)
+        for transcript_id in outdated:
+            if not self._gone(view, [transcript_id]):
                 with contextlib.suppress(PayloadError, CorpusError):  # the next read reports it
-                    self.write_table(part.view, self.make(transcript_id, part.view))
+                    self.write_table(view, self.make(transcript_id, view))
+        if view == "transcript":
+            for transcript_id in self.edits.hashes(new.members):
+                with contextlib.suppress(PayloadError, CorpusError):
+                    self.refresh(transcript_id)
         self.merge_later()
 
     def write_table(self, view: View, new: NewMember) -> None:
-        """Add one transcript to the open part, unless it was removed or replaced since its tables were made."""
-        self.prepare()
-        with self.parts.writing():
-            if self._is_current(view, new.transcript_id, new.source, new.stamp):
-                self._steady(lambda: self.parts.add(view, new))
-        self.merge_later()
+        """Add one transcript."""
+        member = self.files.members(view, [new.transcript_id]).get(new.transcript_id)
+        if member is not None and member.source == new.source:
+            return
+        part = NewPart(view)
+        part.add(new)
+        self.write_part(part)
 
-    def _keep(self, view: View, new: NewMember, batch: TableBatch | None) -> None:
-        if batch is None:
-            self.write_table(view, new)
-        else:
-            batch.add(view, new)
-
-    def _part(self, transcript_id: str, view: View) -> Part | None:
-        """Return the part of a transcript; None if its tables must be made.
-
-        Raises:
-            CorpusError: The transcript is not in the corpus, or its payload is damaged.
-        """
+    def _member(self, transcript_id: str, view: View) -> Member | None:
+        """Return where the rows of a transcript are; None if its tables must be made."""
         mark = self._stamp(transcript_id, view)
         if mark is None:
             raise self.missing(transcript_id, view)
-        part = self.parts.members(view).get(transcript_id)
-        if part is None or part.stamp(transcript_id) != mark:
-            self.parts.refresh()
-            part = self.parts.members(view).get(transcript_id)
-        if part is None or part.stamp(transcript_id) == mark:
-            return part
-        return part if part.source(transcript_id) == self.source_hash(transcript_id, view) else None
+        member = self.files.members(view, [transcript_id]).get(transcript_id)
+        if member is None or member.stamp == mark:
+            return member
+        return member if member.source == self.source_hash(transcript_id, view) else None
 
     def _stamp(self, transcript_id: str, view: View) -> str | None:
         mark = self.store.stamp(transcript_id, view)
@@ -467,28 +522,27 @@ class Archive:
 
     def _pending(self, view: View, ids: Sequence[str], found: Located) -> list[str]:
         """Sort transcripts into `found`. Return those with tables that must be made."""
-        self.parts.refresh()
-        members = self.parts.members(view)
         several = len(ids) > _MANY
-        marks = self._stamps(view) if several else {}
+        members = self.files.members(view, None if several else ids)
+        marks = self._stamps(view) if several else {i: self._stamp(i, view) for i in ids}
         pending = []
         for transcript_id in ids:
-            part = members.get(transcript_id)
-            if several and part is not None and marks.get(transcript_id) == part.stamp(transcript_id):
-                found.members[transcript_id] = part
-                continue
-            try:
-                part = self._part(transcript_id, view)
-            except DamagedFileError as error:
-                found.bad.append((transcript_id, error))
-                continue
-            if part is None:
+            member, mark = members.get(transcript_id), marks.get(transcript_id)
+            if mark is None and (mark := self._stamp(transcript_id, view)) is None:
+                raise self.missing(transcript_id, view)
+            if member is not None and mark != member.stamp:
+                try:
+                    member = member if member.source == self.source_hash(transcript_id, view) else None
+                except DamagedFileError as error:
+                    found.bad.append((transcript_id, error))
+                    continue
+            if member is None:
                 pending.append(transcript_id)
             else:
-                found.members[transcript_id] = part
+                found.members[transcript_id] = member
         return pending
 
-    def _stamps(self, view: View) -> dict[str, str]:
+    def _stamps(self, view: View) -> dict[str, str | None]:
         """Return the stamps of all payloads, by transcript id."""
         marks = self.store.listing()
         if view != "transcript":
@@ -498,53 +552,34 @@ class Archive:
     def _fill(self, view: View, pending: Sequence[str], found: Located, name: str) -> None:
         """Make the tables of transcripts, and write them if possible."""
         sources: dict[str, str] = {}
-        with contextlib.suppress(OSError, CorpusError):  # a corpus on a read-only or full disk can still be read
-            self.prepare()
-            with self.parts.writing():  # the parts may have been listed while another process changed them
-                pending = self._pending(view, pending, found)
-            with self.batch() as batch:
-                for transcript_id in pending:
-                    try:
-                        new = self.make(transcript_id, view)
-                    except (PayloadError, DamagedFileError) as error:
-                        found.bad.append((transcript_id, error))
-                    else:
-                        sources[transcript_id] = new.source
-                        batch.add(view, new)
-        members, bad = self.parts.members(view), {transcript_id for transcript_id, _ in found.bad}
+        # A corpus on a read-only or full disk can still be read.
+        with contextlib.suppress(OSError, CorpusError), clear_errors(self.path), self.batch() as batch:
+            for transcript_id in pending:
+                try:
+                    new = self.make(transcript_id, view)
+                except (PayloadError, DamagedFileError) as error:
+                    found.bad.append((transcript_id, error))
+                else:
+                    sources[transcript_id] = new.source
+                    batch.add(view, new)
+        members, bad = self.files.members(view, pending), {transcript_id for transcript_id, _ in found.bad}
         for transcript_id in pending:
-            part = members.get(transcript_id)
-            if part is not None and part.source(transcript_id) == sources.get(transcript_id):
-                found.members[transcript_id] = part
+            member = members.get(transcript_id)
+            if member is not None and member.source == sources.get(transcript_id):
+                found.members[transcript_id] = member
             elif transcript_id not in bad:
                 try:
                     new = self.make(transcript_id, view)
                     found.loose[transcript_id] = new.exact_tables()[name]
+                    found.sources[transcript_id] = new.source
                 except (PayloadError, DamagedFileError) as error:
                     found.bad.append((transcript_id, error))
 
-    def _damaged(self, name: str, parts: Iterable[Part], *, whole: bool = True) -> list[Part]:
-        """Return the parts of which the file of a table is damaged, with a warning. They are no longer used."""
-        damaged = []
-        for part in parts:
-            if (layout := part.files.get(name)) is None:
-                continue
-            try:
-                with self.parts.open(name, part) as file:
-                    for group in range(len(layout.groups) if whole else 0):
-                        file.read([group])
-            except PartReplacedError:
-                continue
-            except (PartDamagedError, *DAMAGE) as error:
-                self._discard(damage_of(error, part, self.parts.path(name, part)))
-                damaged.append(part)
-        return damaged
-
-    def _discard(self, damage: PartDamagedError) -> None:
+    def discard(self, damage: PartDamagedError) -> None:
         """Report a damaged part and stop using it, so that its tables are rebuilt."""
         if damage.path.exists():
             warnings.warn(f"{damage}; its tables are rebuilt from the raw payloads", CorpusWarning, stacklevel=2)
-        self.parts.forget(damage.part)
+        self.files.discard(damage.part)
 
     def _steady(self, read: Callable[[], T]) -> T:
         """Call a function that reads parts until no part changes meanwhile."""
@@ -554,78 +589,35 @@ class Archive:
             except PartReplacedError:
                 continue
             except PartDamagedError as damage:
-                self._discard(damage)
+                self.discard(damage)
         raise changing(self.path)
-
-    def prepare(self, *, again: bool = False) -> None:
-        """Create the folders of tables and delete what belongs to no part, once per process and if one is missing.
-
-        Args:
-            again: Do it although it was done before.
-
-        Raises:
-            CorpusError, OSError: The directory cannot be written.
-        """
-        self.store.prepare()
-        names = [f"tables/{name}" for name in self.parts.tables]
-        places = [f"{self.path}/{name}" for name in ("parts", *names)]
-        if self._prepared and not again and all(map(os.path.isdir, places)):
-            return
-        for name in ("tables", "parts", *names):
-            folder(self.path / name)
-        for name in names:
-            sweep(self.path / name)
-        with self.parts.writing():
-            self.parts.sweep()
-            for name in self.parts.tables:
-                _write_schema(self.path / "tables" / name / "_schema.parquet", name)
-        self._prepared = True
 
     def merge_later(self) -> None:
         """Merge small parts in a background thread, if any should be merged."""
         idle = self._merging is None or not self._merging.is_alive()
-        if self.merges and idle and self.parts.has_to_merge():
+        if self.merges and idle and self.files.to_merge() is not None:
             self._merging = threading.Thread(target=self._merge, name="voxframe merge of parts")
             with contextlib.suppress(RuntimeError):  # the interpreter is shutting down
                 self._merging.start()
 
     def _merge(self) -> None:
-        with contextlib.suppress(*DAMAGE):  # the next read reports it
-            self.parts.merge()
+        with contextlib.suppress(*DAMAGE, CorpusError), clear_errors(self.path):  # the next read reports it
+            self.files.merge()
 
     def make(self, transcript_id: str, view: View) -> NewMember:
-        """Return the tables of a stored payload.
-
-        Raises:
-            CorpusError: The payload is not in the corpus, or its file is damaged.
-            PayloadError: The payload cannot be read.
-        """
+        """Return the tables of a stored payload."""
         stored = self.stored(transcript_id, view)
         return self.made(transcript_id, view, stored.raw)(stored)
 
     def stored(self, transcript_id: str, view: View) -> Stored:
-        """Return a stored payload with the marks of its file.
-
-        Raises:
-            CorpusError: The payload is not in the corpus, or its file is damaged.
-        """
+        """Return a stored payload with the marks of its file."""
         stored = self.store.read(transcript_id, view)
         if stored is None:
             raise self.missing(transcript_id, view)
         return stored
 
     def made(self, transcript_id: str, view: View, raw: bytes, document: Any = None) -> Callable[[Stored], NewMember]:
-        """Make the tables of a payload. Return a function that returns them when the payload is stored.
-
-        Args:
-            transcript_id: Id of the transcript.
-            view: Kind of response.
-            raw: The payload.
-            document: Result of `frames.decode_transcript` for the payload. None (default): decode it.
-
-        Raises:
-            PayloadError: The payload cannot be read.
-        """
+        """Make the tables of a payload. Return a function that returns them when the payload is stored."""
         if view == "transcript":
             arrays = frames.transcript_arrays(raw, transcript_id=transcript_id, document=document)
             tables = {name: frames.uncast_table(name, columns) for name, columns in arrays.items()}
@@ -634,7 +626,7 @@ class Archive:
         words, of_words, at = None, self.store.content(transcript_id, "transcript"), ""
         if of_words is not None:
             at = self.store.stamp(transcript_id, "transcript") or ""
-            if self._part(transcript_id, "transcript") is not None:
+            if self._member(transcript_id, "transcript") is not None:
                 words = self.table("words", transcript_id)
             else:
                 found = frames.transcript_tables(self.raw(transcript_id), ("words",), transcript_id)
@@ -649,11 +641,6 @@ class Archive:
             raise CorpusError(f"view must be one of transcript, {', '.join(EXPORTS)}, got {shown(view)}")
 
 
-def stored_tables() -> list[str]:
-    """Return the names of the tables that a corpus stores as files."""
-    return [*TRANSCRIPT_TABLES, *EXPORTS]
-
-
 def view_of(table: str) -> View:
     """Return the kind of response that a table is made from."""
     return "sentences" if table == "sentences" else "paragraphs" if table == "paragraphs" else "transcript"
@@ -661,14 +648,3 @@ def view_of(table: str) -> View:
 
 def _joined(own: str, of_transcript: str | None) -> str:
     return f"{own} {of_transcript or ''}"
-
-
-def _write_schema(path: Path, name: str) -> None:
-    """Write a file without rows, so that a glob always finds a file with the right columns."""
-    with contextlib.suppress(FileNotFoundError, pa.ArrowException):
-        # Other versions of pyarrow write other bytes.
-        if path.read_bytes() == file_without_rows(name) or pq.read_schema(path).equals(
-            stored_schema(name), check_metadata=True
-        ):
-            return
-    write_atomic(path, file_without_rows(name))

@@ -56,23 +56,7 @@ class Citation:
 
 
 def citations(answer: str, search: Callable[..., pd.DataFrame], ids: Sequence[str]) -> list[Citation]:
-    """Find sentences and quotations of an answer that occur in transcripts, in the order of the answer.
-
-    Words are compared without case, accents and punctuation. Paraphrases are not found.
-
-    Args:
-        answer: Text of the answer.
-        search: `Corpus.search` of the corpus of the transcripts.
-        ids: Transcripts to search.
-
-    Example:
-        >>> import json, tempfile, voxframe
-        >>> corpus = voxframe.Corpus(tempfile.mkdtemp())
-        >>> words = [{"text": t, "start": 9, "end": 99} for t in "Well, the trees are happy today.".split()]
-        >>> corpus.raw.put("a1", json.dumps({"id": "a1", "words": words}).encode())
-        >>> [found.text for found in citations("All is well. The trees are happy today!", corpus.search, ["a1"])]
-        ['the trees are happy today.']
-    """
+    """Find sentences and quotations of an answer that occur in transcripts, in the order of the answer."""
     found: list[Citation] = []
     for begin, end in _passages(answer):
         if found and begin < found[-1].end:
@@ -160,14 +144,7 @@ _COLUMNS: dict[str, Any] = {
 def cite(
     answers: Sequence[str], passages: Sequence[NumberedPassage], search: Callable[..., pd.DataFrame], ids: Sequence[str]
 ) -> pd.DataFrame:
-    """Return the citations of answers, one row each; see `Answers.citations`.
-
-    Args:
-        answers: The answers.
-        passages: The passages that were sent. Empty if the whole transcripts were sent.
-        search: `Corpus.search`.
-        ids: Transcripts that the answers are about.
-    """
+    """Return the citations of answers, one row each; see `Answers.citations`."""
     rows = []
     for n, answer in enumerate(answers):
         found = _named(answer, passages) or citations(answer, search, ids)

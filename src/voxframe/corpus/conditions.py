@@ -43,15 +43,7 @@ _KINDS = (
 
 
 def all_of(conditions: Sequence[tuple[str, str, Any]], schema: pa.Schema) -> pc.Expression:
-    """Return conditions that must all hold as a pyarrow expression. The values None, NaN, NA and NaT stand for null.
-
-    Args:
-        conditions: Column, operator and value of each.
-        schema: The columns and their types.
-
-    Raises:
-        CorpusError: An operator is unknown, or a value does not fit the type of its column.
-    """
+    """Return conditions that must all hold as a pyarrow expression. The values None, NaN, NA and NaT stand for null."""
     return reduce(and_, (_condition(*one, schema.field(one[0]).type) for one in conditions))
 
 
@@ -80,11 +72,7 @@ def _condition(column: str, operator: str, value: Any, dtype: pa.DataType) -> pc
 
 
 def _fitting(value: Any, column: str, dtype: pa.DataType, refused: Callable[[str], CorpusError]) -> Any:
-    """Return a value that can be compared with a column; None for a null. Times are parsed from text.
-
-    Raises:
-        CorpusError: The value does not fit the type of the column. `refused` makes the error.
-    """
+    """Return a value that can be compared with a column; None for a null. Times are parsed from text."""
     if pd.api.types.is_scalar(value) and pd.isna(value):
         return None
     wanted = _kind(dtype)

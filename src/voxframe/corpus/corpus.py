@@ -19,7 +19,6 @@ from voxframe.corpus.batch import Batch
 from voxframe.corpus.batch.media import Recordings
 from voxframe.corpus.batch.plan import Plan
 from voxframe.corpus.batch.submit import CONCURRENCY, BatchResult
-from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.dask_frame import dask_frame
 from voxframe.corpus.edited_files import apply_edits
 from voxframe.corpus.edits import Corrections
@@ -52,11 +51,7 @@ if TYPE_CHECKING:
 
 
 def chosen_corpus(given: Corpus | None) -> Corpus:
-    """Return the corpus that a user gave as an argument; the default corpus for None.
-
-    Raises:
-        OptionError: It is no corpus.
-    """
+    """Return the corpus that a user gave as an argument; the default corpus for None."""
     if given is None:
         return Corpus()
     if isinstance(given, str | os.PathLike):
@@ -124,19 +119,18 @@ class Corpus:
         self._client = DefaultClient()
         self._archive = Archive(self.path)
         self._ledger = self._archive.ledger
-        current = CurrentCorrections(self._archive)
-        self._names = CurrentNames(self._archive, current)
+        self._names = CurrentNames(self._archive)
         self.metadata = Metadata(self._archive)
-        people = People(self._archive, self.metadata, self._names.all, current)
+        people = People(self._archive, self.metadata, self._names.all)
         self.speakers = Speakers(self._archive, self._names, people)
-        self.corrections = Corrections(self._archive, current, self._names)
-        self._query = Query(self._archive, self.metadata, self._names, current, people)
-        self._search = Search(self._archive, self._query, self._names, self.metadata, current, people)
+        self.corrections = Corrections(self._archive, self._names)
+        self._query = Query(self._archive, self.metadata, self._names, people)
+        self._search = Search(self._archive, self._query, self._names, self.metadata, people)
         self.snapshots = Snapshots(self._archive, self._query, self.metadata)
-        self._exporter = Exporter(self._archive, self._query, self.metadata, self._ledger, current, people)
-        self._publisher = Publisher(self._archive, self._query, self.metadata, current)
-        self._batch = Batch(self._archive, self._ledger, self._search, people, self.snapshots, self._client)
-        texts = LlmTexts(self._archive, self._query, self.speakers, current)
+        self._exporter = Exporter(self._archive, self._query, self.metadata, self._ledger, people)
+        self._publisher = Publisher(self._archive, self._query, self.metadata)
+        self._batch = Batch(self._archive, self._ledger, self._search, self.snapshots, self._client)
+        texts = LlmTexts(self._archive, self._query, self.speakers)
         self._llm = Llm(texts, self._search, self._ledger, self._client)
         self.raw = Raw(self._archive, self._ledger, self._llm, self._client)
 
@@ -146,6 +140,9 @@ class Corpus:
     def _repr_html_(self) -> str:
         """Return a small HTML table for notebooks: the path and the counts of transcripts and jobs."""
         return html_table(self._batch.overview())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Corpus, (self.path,)  # a copy reads the same directory, and looks its client up again
 
     def __len__(self) -> int:
         return len(self.ids())
@@ -659,14 +656,22 @@ class Corpus:
         self._archive.report_missing()
         return dask_frame(name, self._query.rows(name, ids), self.path, metadata)
 
-    def sql(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None = None) -> pd.DataFrame:
-        """Run a DuckDB SQL query over the tables of the corpus.
+    def sql(
+        self,
+        query: str,
+        parameters: Sequence[object] | Mapping[str, object] | None = None,
+        *,
+        external: bool = False,
+    ) -> pd.DataFrame:
+        """Run a DuckDB SQL query over the tables of the corpus. It can read nothing else, and changes nothing.
 
         Args:
             query: The query. It can read `transcripts`, `words` and all other tables, `jobs`, `metadata` and
                 `responses`; `show tables` lists them.
             parameters: Values of the placeholders: a sequence for `?`, a mapping for `$name`. They are never inserted
                 into the text of the query.
+            external: Also let the query read and write files, use the network, and load extensions. Only for queries
+                that you wrote yourself.
 
         Returns:
             A DataFrame with the columns of the query: text is str, integers are Int64, floats are float64.
@@ -674,7 +679,6 @@ class Corpus:
         Raises:
             CorpusError: The query failed; the message includes DuckDB's. Also if transcripts keep changing.
             OptionError: The query is not text, or the parameters are neither a sequence nor a mapping.
-            MissingExtraError: DuckDB is not installed.
 
         Example:
             >>> import voxframe
@@ -682,7 +686,8 @@ class Corpus:
             >>> totals = corpus.sql("select speaker, count(*) as words from words group by speaker order by words desc")
         """
         self._archive.report_missing()
-        return self._query.sql(query, parameters, {"jobs": self._batch.jobs, "responses": self._llm.responses})
+        others = {"jobs": self._batch.jobs, "responses": self._llm.responses}
+        return self._query.sql(query, parameters, others, external)
 
     def search(
         self,

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.metadata import Metadata, Wanted, wanted_names
 from voxframe.corpus.people import People
 from voxframe.corpus.query import Query
@@ -29,17 +28,7 @@ _ROWS = 500_000
 def dask_frame(
     name: str, rows: dict[str, tuple[int, str | None]], path: Path, metadata: Wanted = False
 ) -> dd.DataFrame:
-    """Return one table as a Dask DataFrame; see `Corpus.to_dask`.
-
-    Args:
-        name: Name of the table.
-        rows: Number of rows and source of each transcript, in the order of the stored files; see `Query.rows`.
-        path: Directory of the corpus.
-        metadata: Columns about the recording to add.
-
-    Raises:
-        MissingExtraError: Dask is not installed.
-    """
+    """Return one table as a Dask DataFrame; see `Corpus.to_dask`."""
     try:
         import dask
         import dask.dataframe as dd
@@ -85,22 +74,7 @@ def _partition(
     frame: str,  # noqa: ARG001  tells frames apart
     columns: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """Return the rows of some transcripts. This runs in a worker.
-
-    Args:
-        ids: Ids of the transcripts.
-        rows: Number of their rows.
-        first: Number of the first row in the whole table.
-        sources: Source of each transcript; see `Query.source`.
-        path: Directory of the corpus.
-        name: Name of the table.
-        metadata: Columns about the recording to add.
-        frame: Name of the frame.
-        columns: Columns to read. None (default): all.
-
-    Raises:
-        CorpusError: The transcripts were replaced, or have another number of rows by now.
-    """
+    """Return the rows of some transcripts. This runs in a worker."""
     query = _query(path)
     found = query.table(name, ids, columns, metadata=metadata if columns is None else False)
     if len(found) != rows or [query.source(name, transcript_id) for transcript_id in ids] != [*sources]:
@@ -113,6 +87,5 @@ def _partition(
 def _query(path: Path) -> Query:
     """Return the reader of a corpus, one per process: it keeps the manifests that it has read."""
     archive = Archive(path)
-    metadata, corrections = Metadata(archive), CurrentCorrections(archive)
-    names = CurrentNames(archive, corrections)
-    return Query(archive, metadata, names, corrections, People(archive, metadata, names.all, corrections))
+    metadata, names = Metadata(archive), CurrentNames(archive)
+    return Query(archive, metadata, names, People(archive, metadata, names.all))

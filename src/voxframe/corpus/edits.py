@@ -21,8 +21,7 @@ import pandas as pd
 from voxframe.analysis.speaker_turns import TEXT
 from voxframe.client.response import is_unicode
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.correction_files import CurrentCorrections
-from voxframe.corpus.ledger_file import clear_errors
+from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.speaker_names import checked_mapping, checked_text
 from voxframe.corpus.speakers import CurrentNames
 from voxframe.errors import OptionError
@@ -50,8 +49,8 @@ class Corrections:
         names: The names in use; names of single turns can become stale like corrections.
     """
 
-    def __init__(self, archive: Archive, current: CurrentCorrections, names: CurrentNames) -> None:
-        self._archive, self._current, self._names = archive, current, names
+    def __init__(self, archive: Archive, names: CurrentNames) -> None:
+        self._archive, self._names = archive, names
 
     def __repr__(self) -> str:
         return f"Corrections({str(self._archive.path)!r})"
@@ -253,17 +252,17 @@ class Corrections:
         transcript_id = self._archive.recordings.id(transcript_id)
         if not self._archive.has(transcript_id):
             raise self._archive.missing(transcript_id)
-        files = self._current.files
-        with clear_errors(self._archive.path), files.lock(transcript_id), self._archive.kept(transcript_id):
-            edits = files.get(transcript_id) or []
+        with clear_errors(self._archive.path), self._archive.kept(transcript_id):
+            edits = self._archive.edits.all(transcript_id).get(transcript_id, [])
             last = max((edit.change for edit in edits if edit.undone is None), default=None)
             if last is None:
                 raise OptionError(f"{transcript_id!r} has no corrections, so there is no change to undo")
             now = _now()
-            self._current.keep(
+            self._archive.edits.keep(
                 transcript_id,
                 [replace(e, undone=now) if e.change == last and e.undone is None else e for e in edits],
             )
+        self._archive.refresh(transcript_id)
         return self.get(transcript_id)
 
     def get(self, ids: str | Iterable[str] | None = None) -> pd.DataFrame:
@@ -280,10 +279,9 @@ class Corrections:
             CorpusError: A file of corrections cannot be read.
         """
         self._archive.report_missing()
-        edits = self._current.edits()
-        wanted = sorted(edits) if ids is None else self._archive.recordings.ids(ids)
-        found = [(i, self._current.of(i, edits[i])) for i in wanted if i in edits and self._archive.has(i)]
-        return _texts(found)
+        edited = self._archive.edits.hashes()
+        wanted = sorted(edited) if ids is None else self._archive.recordings.ids(ids)
+        return _texts([(i, self._of(i)) for i in wanted if i in edited and self._archive.has(i)])
 
     def turns(self, transcript_id: str) -> pd.DataFrame:
         """Return the turns of a transcript as corrected, also if the service sent no utterances.
@@ -299,7 +297,7 @@ class Corrections:
             CorpusError: The transcript is not in the corpus.
         """
         transcript_id = self._archive.recordings.id(transcript_id)
-        return _turns(transcript_id, self._current.of(transcript_id, self._current.active(transcript_id)))
+        return _turns(transcript_id, self._of(transcript_id))
 
     def word_turns(self, transcript_id: str) -> npt.NDArray[np.int64]:
         """Return the turn of each word as corrected: `utterance_idx` of `turns`, -1 if no turn has the word.
@@ -314,7 +312,11 @@ class Corrections:
             CorpusError: The transcript is not in the corpus.
         """
         transcript_id = self._archive.recordings.id(transcript_id)
-        return self._current.of(transcript_id, self._current.active(transcript_id)).word_turns
+        return self._of(transcript_id).word_turns
+
+    def _of(self, transcript_id: str) -> Corrected:
+        """Apply the edits of a transcript to its turns."""
+        return correct_tables(self._archive.sent(transcript_id), self._archive.edits.active(transcript_id))
 
     def history(self, ids: str | Iterable[str] | None = None) -> pd.DataFrame:
         """Return every edit that was made, oldest first, also those that were undone.
@@ -331,7 +333,7 @@ class Corrections:
             CorpusError: A file of corrections cannot be read.
         """
         self._archive.report_missing()
-        files = {one.transcript_id: one.content for one in self._current.files.all().values()}
+        known = self._archive.edits.all()
         rows = [
             {
                 "transcript_id": transcript_id,
@@ -345,8 +347,8 @@ class Corrections:
                 "made": edit.made or None,
                 "undone": edit.undone,
             }
-            for transcript_id in (sorted(files) if ids is None else self._archive.recordings.ids(ids))
-            for edit in files.get(transcript_id, ())
+            for transcript_id in (sorted(known) if ids is None else self._archive.recordings.ids(ids))
+            for edit in known.get(transcript_id, ())
         ]
         dtypes: dict[str, Any] = {"transcript_id": TEXT, "change": "int64", "action": TEXT, "utterance_idx": "int64"}
         dtypes |= dict.fromkeys(("text", "was", "value", "author"), TEXT)
@@ -371,11 +373,10 @@ class Corrections:
         """
         self._archive.report_missing()
         rows: list[tuple[object, ...]] = []
-        given = self._current.edits()
-        named = self._archive.names.all()
-        for transcript_id in self._archive.ids() if given or named else []:
-            edits = given.get(transcript_id, [])
-            stale = self._current.of(transcript_id, edits).stale if edits else {}
+        edited, named = self._archive.edits.hashes(), self._archive.names.all()
+        for transcript_id in self._archive.ids() if edited or named else []:
+            edits = self._archive.edits.active(transcript_id) if transcript_id in edited else []
+            stale = self._of(transcript_id).stale if edits else {}
             last = {(edits[n].turn, edits[n].action): edits[n] for n in stale}  # of each turn, the last one counts
             for (turn, action), edit in sorted(last.items()):
                 start, was = (edit.was.start, edit.was.text) if edit.was else (None, None)
@@ -406,37 +407,27 @@ class Corrections:
         make: Callable[[Corrected, list[Edit]], tuple[list[Edit], list[Edit]]],
         author: str | None,
     ) -> Corrected:
-        """Store edits and return the corrected transcript.
-
-        Args:
-            transcript_id: Id of the transcript.
-            make: Gets the corrected transcript and its edits, and returns new edits and those to undo.
-            author: Who makes the edits.
-
-        Raises:
-            OptionError: An edit does not fit; nothing was stored.
-        """
+        """Store edits and return the corrected transcript."""
         if author is not None and (not isinstance(author, str) or not author.strip() or not is_unicode(author)):
             raise OptionError(f"author is a name, or None for the user of this machine, got {shown(author)}")
-        files = self._current.files
         self._archive.status(transcript_id)  # raises an error if it is not in the corpus
-        with clear_errors(self._archive.path), files.lock(transcript_id):
-            edits = files.get(transcript_id) or []
+        tables, user = self._archive.sent(transcript_id), author or _user()
+        with clear_errors(self._archive.path), self._archive.kept(transcript_id):
+            edits = self._archive.edits.all(transcript_id).get(transcript_id, [])
             active = [edit for edit in edits if edit.undone is None]
-            tables = self._current.sources(transcript_id)
             found = correct_tables(tables, active)
             new, removed = make(found, active)
             if not new and not removed:
                 return found
             now, change = _now(), max((edit.change for edit in edits), default=0) + 1
-            new = [replace(edit, made=now, author=author or _user(), change=change) for edit in new]
+            new = [replace(edit, made=now, author=user, change=change) for edit in new]
             kept = [edit for edit in active if edit not in removed]
             found = correct_tables(tables, [*kept, *new])
             if refused := [reason for n, reason in found.stale.items() if n >= len(kept)]:
                 raise OptionError(f"{transcript_id!r} was not changed: {refused[0]}")
             edits = [*(replace(e, undone=now) if e in removed else e for e in edits), *new]
-            with self._archive.kept(transcript_id):
-                self._current.keep(transcript_id, edits)
+            self._archive.edits.keep(transcript_id, edits)
+        self._archive.refresh(transcript_id)
         return found
 
     def _check(self, transcript_id: str, turns: TurnEdits, idx: int) -> None:

@@ -21,7 +21,6 @@ import pyarrow.compute as pc
 from voxframe._text import masked, quantity
 from voxframe.client.response import as_path
 from voxframe.corpus.archive import Archive, changing, view_of
-from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.job import Job
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.metadata import Metadata, Wanted, apart, chosen, join, wanted_names, without_person
@@ -67,11 +66,10 @@ class Exporter:
         query: Query,
         metadata: Metadata,
         ledger: Ledger,
-        corrections: CurrentCorrections,
         people: People,
     ) -> None:
         self._archive, self._query, self._metadata, self._ledger = archive, query, metadata, ledger
-        self._corrections, self._people = corrections, people
+        self._people = people
 
     def export(
         self,
@@ -176,11 +174,7 @@ class Exporter:
     def _personal(
         self, ids: list[str], pii: Literal["mask", "drop"] | None, given: Collection[str] | None
     ) -> list[str]:
-        """Return the types of entities to mask or drop; none if `pii` is None.
-
-        Raises:
-            OptionError: An argument is invalid.
-        """
+        """Return the types of entities to mask or drop; none if `pii` is None."""
         if pii is None:
             if given is not None:
                 raise OptionError('pii_types needs pii="mask" or pii="drop"; without it, nothing is masked')
@@ -197,10 +191,7 @@ class Exporter:
             yield part
 
     def _about(self, ids: list[str], partition_by: list[str], metadata: Wanted) -> tuple[pa.Table, list[str]] | None:
-        """Return the metadata of all transcripts, and the names of the requested and partition columns.
-
-        Types are inferred from all transcripts together, so that every batch has the same types.
-        """
+        """Return the metadata of all transcripts, and the names of the requested and partition columns."""
         if not (metadata or partition_by):
             return None
         about = self._metadata.to_arrow(ids)
@@ -218,11 +209,7 @@ class Exporter:
         corrected: bool,
         asked: bool,
     ) -> Iterator[dict[str, pd.DataFrame]]:
-        """Yield the tables of a batch of transcripts at a time, or empty tables once if there are none.
-
-        `transcripts` is always one of them, for the data card. All tables of a transcript are of one version of it.
-        Transcripts that are forgotten meanwhile are left out, or an error if the caller `asked` for them.
-        """
+        """Yield the tables of a batch of transcripts at a time, or empty tables once if there are none."""
         needed = dict.fromkeys([*chosen, "transcripts", *(() if pii is None else ("entities", "words"))])
 
         def read(some: list[str]) -> dict[str, pd.DataFrame]:
@@ -240,7 +227,7 @@ class Exporter:
         def read_steadily(some: list[str]) -> dict[str, pd.DataFrame]:
             def made_from() -> dict[str, str]:
                 people = self._people.all() if by_person else {}
-                return _fingerprints(self._archive, self._corrections, dict.fromkeys(_views(needed), some), people)
+                return _fingerprints(self._archive, dict.fromkeys(_views(needed), some), people)
 
             before = made_from()
             for _ in range(_TRIES):
@@ -266,19 +253,11 @@ def _views(tables: Iterable[str]) -> list[View]:
 
 def _fingerprints(
     archive: Archive,
-    corrections: CurrentCorrections,
     ids: Mapping[View, Iterable[str]],
     more: Mapping[str, object],
 ) -> dict[str, str]:
-    """Return a hash of everything that the rows of a transcript are made from, by transcript id.
-
-    Args:
-        archive: The transcripts.
-        corrections: Their corrections.
-        ids: Ids of transcripts by the kind of response that the rows are made from.
-        more: What the rows are made from besides, by transcript id.
-    """
-    given, edits = archive.names.all(), corrections.edits()
+    """Return a hash of everything that the rows of a transcript are made from, by transcript id."""
+    given, edits = archive.names.all(), archive.edits.hashes()
     sources: dict[str, list[str]] = {}
     for view, of_view in ids.items():
         for transcript_id in of_view:
@@ -346,11 +325,7 @@ def _columns(about: pa.Table, metadata: Wanted, partition_by: Sequence[str]) -> 
 
 
 def table_names(given: str | Sequence[str] | None) -> list[str]:
-    """Return the names of the tables to write. None: all that are made from transcripts.
-
-    Raises:
-        OptionError: There is none.
-    """
+    """Return the names of the tables to write. None: all that are made from transcripts."""
     found = list(TRANSCRIPT_TABLES) if given is None else name_list(given)
     if not found:
         raise OptionError("tables is an empty list; name tables, or leave it out for all of them")
@@ -389,8 +364,8 @@ class Publication:
 class Publisher:
     """Writes a corpus as Delta tables."""
 
-    def __init__(self, archive: Archive, query: Query, metadata: Metadata, corrections: CurrentCorrections) -> None:
-        self._archive, self._query, self._metadata, self._corrections = archive, query, metadata, corrections
+    def __init__(self, archive: Archive, query: Query, metadata: Metadata) -> None:
+        self._archive, self._query, self._metadata = archive, query, metadata
 
     def publish(
         self,
@@ -461,10 +436,7 @@ class Publisher:
         return card
 
     def _about(self, partition_by: Sequence[str], metadata: Wanted, delta: DeltaTarget) -> pa.Table:
-        """Return the metadata columns to publish, with `transcript_id`.
-
-        A column that published tables are partitioned by is one of them, even if no transcript has a value any more.
-        """
+        """Return the metadata columns to publish, with `transcript_id`."""
         about = self._metadata.to_arrow()
         own = {column for table in CORPUS_TABLES.values() for column in table.names}.difference(RECORDING_COLUMNS)
         for name, kind in delta.partition_columns().items():
@@ -479,7 +451,7 @@ class Publisher:
         readable = {v: self._query.readable("transcripts" if v == "transcript" else v) for v in _views(tables)}
         whole = set.intersection(*map(set, readable.values()))
         damaged = [transcript_id for transcript_id in self._archive.ids() if transcript_id not in whole]
-        return _fingerprints(self._archive, self._corrections, readable, rows), damaged
+        return _fingerprints(self._archive, readable, rows), damaged
 
     def _batches(self, name: str, ids: Sequence[str], schema: pa.Schema, about: pa.Table) -> Iterator[pa.RecordBatch]:
         """Yield the rows of transcripts, with their metadata."""

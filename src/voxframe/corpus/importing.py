@@ -106,11 +106,7 @@ def is_payload_file(name: str) -> bool:
 
 
 def contents(file: IO[bytes], name: str) -> bytes:
-    """Return the content of a payload file, decompressed if its name ends in .gz or .zst.
-
-    Raises:
-        UnreadableFileError: The file is damaged or too large.
-    """
+    """Return the content of a payload file, decompressed if its name ends in .gz or .zst."""
     packing = next((kind for suffix, kind in _PACKED.items() if name.lower().endswith(suffix)), None)
     try:
         stream = file if packing is None else pa.CompressedInputStream(pa.PythonFile(file, "r"), packing)
@@ -125,18 +121,7 @@ def contents(file: IO[bytes], name: str) -> bytes:
 
 
 def add_payloads(archive: Archive, sources: Payloads, *, replace: bool, progress: bool | None) -> Added:
-    """Add payloads to a corpus.
-
-    Args:
-        archive: Stores the payloads.
-        sources: Files, folders, patterns and payloads.
-        replace: Replace a different payload with the same id.
-        progress: Show a progress bar. None: only in an interactive session, after one second.
-
-    Raises:
-        PayloadError: A path or pattern matches no file, or a source has another type.
-        CorpusError: The corpus cannot be written.
-    """
+    """Add payloads to a corpus."""
     several: Iterable[object] = [sources]
     if isinstance(sources, Iterable) and not isinstance(sources, str | bytes | Mapping):
         several = sources
@@ -191,13 +176,7 @@ class _Adding:
         return Added(self._added, self._known, left_out, self._transcripts)
 
     def add(self, source: Path | bytes, number: int, only: Collection[str] | None = None) -> None:
-        """Add the payloads of one source, now or with later ones.
-
-        Args:
-            source: A file or a payload.
-            number: Position of the source among all, from 0.
-            only: Names of the payloads to add. None (default): all payloads, in the first attempt.
-        """
+        """Add the payloads of one source, now or with later ones."""
         self.add_others()
         for found in _payloads(source, number, reads_all=self._reads_all):
             if only is not None and found.name not in only:
@@ -224,10 +203,7 @@ class _Adding:
                 self.store()
 
     def add_others(self) -> None:
-        """Read the sources again that other processes refused, and store them before the payloads that are held.
-
-        From then on, all sources are read to their end: they may have the same unknown fields.
-        """
+        """Read the sources again that other processes refused, and store them before the payloads that are held."""
         others, self._others = self._others, []
         if not others:
             return
@@ -328,10 +304,7 @@ def files_at(text: str) -> list[Path]:
 
 
 def _sources(source: object) -> list[str | bytes]:
-    """Return the files that a path or pattern matches, or the given payload itself.
-
-    The files are text: of 100,000, `Path` would take 40 MB.
-    """
+    """Return the files that a path or pattern matches, or the given payload itself."""
     if isinstance(source, Mapping):
         return [encode(source)]
     if isinstance(source, bytes):
@@ -352,13 +325,7 @@ def _sources(source: object) -> list[str | bytes]:
 
 
 def _payloads(source: Path | bytes, number: int, *, reads_all: bool) -> Iterator[_Found]:
-    """Yield name and bytes of each payload of a source, or the reason why it cannot be read.
-
-    Args:
-        source: A file or a payload.
-        number: Its position among all sources.
-        reads_all: False: of a transcript, only the beginning is read. Whoever makes its tables decodes it anyway.
-    """
+    """Yield name and bytes of each payload of a source, or the reason why it cannot be read."""
     if isinstance(source, bytes):
         yield from _each(f"source {number} (counted from 0)", source, file="", reads_all=reads_all)
     elif _is_zip(source.name):
@@ -410,14 +377,7 @@ def _unreadable(error: Exception) -> PayloadError:
 
 
 def _each(name: str, data: bytes, file: str | None = None, *, reads_all: bool = True) -> Iterator[_Found]:
-    """Yield the payloads in some bytes, each with its position after the name.
-
-    Args:
-        name: Name for messages.
-        data: The bytes.
-        file: Name of the file; empty if there is none. None (default): `name`.
-        reads_all: See `_payloads`.
-    """
+    """Yield the payloads in some bytes, each with its position after the name."""
     source = name if file is None else None
     if not reads_all and (head := early_head(data)) is not None and head.status not in UNFINISHED:
         yield _Found(name, data, source=source, head=head)
@@ -435,11 +395,7 @@ def _each(name: str, data: bytes, file: str | None = None, *, reads_all: bool = 
 
 
 def _checked_head(found: _Found, payload: bytes) -> Head:
-    """Return the fields of a payload that identify it.
-
-    Raises:
-        PayloadError: It is not the finished response of a service about one transcript.
-    """
+    """Return the fields of a payload that identify it."""
     if found.head is not None:
         head = found.head
     elif (one := found.document) is not None:
@@ -456,11 +412,7 @@ def _checked_head(found: _Found, payload: bytes) -> Head:
 
 
 def _recording(found: _Found, head: Head) -> tuple[str, str | None, str]:
-    """Return the wanted name, the source and the identity of the recording of a payload.
-
-    The name is the stem of its file, or else the last segment of its URL, or else the id. If a file has several
-    payloads or is named by the id, the URL comes first.
-    """
+    """Return the wanted name, the source and the identity of the recording of a payload."""
     address = head.audio_url or ""
     of_address = short_name(address) if address else None
     stem = payload_stem(found.source) if found.source else None
@@ -472,17 +424,7 @@ def _recording(found: _Found, head: Head) -> tuple[str, str | None, str]:
 
 
 def name_fetched(archive: Archive, transcript_id: str, raw: bytes, source: str | None) -> Mapping[str, object] | None:
-    """Name the recording of a transcript that was fetched, and return the record to store with the payload.
-
-    Args:
-        archive: The transcripts.
-        transcript_id: Id of the transcript.
-        raw: Its payload.
-        source: Path or URL of the recording. None: the URL in the payload.
-
-    Returns:
-        The record; None if the recording was submitted from here, so that its job has the name.
-    """
+    """Name the recording of a transcript that was fetched, and return the record to store with the payload."""
     wanted = _recording(_Found("", raw), replace(frames.payloads.head(raw), id=transcript_id))
     if source is not None:
         from voxframe.corpus.batch.media import identify  # the package `batch` imports this module
@@ -495,12 +437,7 @@ def name_fetched(archive: Archive, transcript_id: str, raw: bytes, source: str |
 
 
 def payload_stem(path: str) -> str | None:
-    """Return the name of a payload file without its suffixes, also without that of a recording before them.
-
-    Example:
-        >>> payload_stem("vendor/call 7.mp3.json.gz"), payload_stem("vendor.zip:2024/call 8.json")
-        ('call 7', 'call 8')
-    """
+    """Return the name of a payload file without its suffixes, also without that of a recording before them."""
     name = re.split(r"[/\\]|\.zip:", path)[-1]
     for suffixes in (tuple(_PACKED), SUFFIXES, tuple(EXTENSIONS)):
         name = next((name[: -len(end)] for end in suffixes if name.lower().endswith(end)), name)

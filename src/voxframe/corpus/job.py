@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from voxframe._files import private_folder, write_atomic
 from voxframe._text import storable
-from voxframe.corpus.store import folder
-from voxframe.errors import CorpusWarning
 from voxframe.options import DEFAULTS
 
 #: State of a job. planned: not sent. uploading: the audio is being uploaded. submitting: the request is in progress.
@@ -77,8 +72,6 @@ class Job:
 
 JOB_COLUMNS = tuple(f.name for f in fields(Job))
 _TIMES = ("created", "sent", "updated")
-#: States in which the service has the job, or may have it, and its payload is not in the corpus.
-RECORDED: tuple[State, ...] = (*LOST, "submitted")
 _STEPS: Mapping[State, int] = {
     "planned": 0,
     "uploading": 0,
@@ -93,18 +86,7 @@ _FROM_NOTHING = (("audio_start_from", 0), ("speech_threshold", 0))
 
 
 def new_job(source: str, media: str, options: Mapping[str, Any], service: str, **known: Any) -> Job:
-    """Return a job that has not been sent.
-
-    The same media with the same options has the same key, whatever the file name and the spelling of the options.
-    Webhook settings do not change a transcript: they are neither part of the key nor stored.
-
-    Args:
-        source: Path or URL.
-        media: Hash of the bytes, or the URL.
-        options: Options as returned by `voxframe.options.check`.
-        service: Name of the service.
-        **known: Other attributes of the job.
-    """
+    """Return a job that has not been sent."""
     wanted = {k: v for k, v in options.items() if v not in (DEFAULTS.get(k), []) and not k.startswith("webhook_")}
     wanted = {k: v for k, v in wanted.items() if (k, v) not in _FROM_NOTHING}
     spelled = json.dumps(wanted, sort_keys=True, ensure_ascii=False)
@@ -162,51 +144,3 @@ def parse_row(row: tuple[Any, ...]) -> Job:
 def stored(value: object) -> object:
     """Return a value in the form stored in SQLite and JSON: times become ISO 8601 text."""
     return value.isoformat() if isinstance(value, datetime) else value
-
-
-class JobRecords:
-    """One JSON file per job that a service has or may have, from which a lost ledger is rebuilt.
-
-    A record exists from before the request until the payload, which then holds the record, is in the corpus.
-
-    Args:
-        folder: Folder of the files, `.submissions` in a corpus. It is created by the first write.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def write(self, key: str, record: Mapping[str, Any]) -> None:
-        """Write a record, replacing an older one. It is on disk when this returns."""
-        private_folder(self._folder)
-        folder(self._folder)
-        text = json.dumps(record, ensure_ascii=False)
-        write_atomic(self._path(key), text.encode())
-
-    def drop(self, key: str) -> None:
-        """Delete a record."""
-        self._path(key).unlink(missing_ok=True)
-
-    def all(self) -> Iterator[dict[str, Any]]:
-        """Yield every record.
-
-        Warns:
-            CorpusWarning: A file cannot be read.
-        """
-        for path in sorted(self._folder.glob("*.json")):
-            try:
-                record = json.loads(path.read_bytes())
-            except FileNotFoundError:  # deleted meanwhile, after its payload was stored
-                continue
-            except ValueError as e:
-                warnings.warn(
-                    f"{path} is damaged ({e}), so one submission is unknown. client.list() shows the jobs of the "
-                    "service",
-                    CorpusWarning,
-                    stacklevel=2,
-                )
-                continue
-            yield record
-
-    def _path(self, key: str) -> Path:
-        return self._folder / f"{key}.json"

@@ -19,10 +19,9 @@ from voxframe.client.progress import Progress
 from voxframe.client.response import HTTPResponse
 from voxframe.corpus import answer_cache
 from voxframe.corpus.archive import Archive, MissingTranscriptError
+from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.citations import PREAMBLE, NumberedPassage, cite
-from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.ledger import Ledger
-from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.query import Query
 from voxframe.corpus.search import RowFilter, Search
 from voxframe.corpus.search.concordance import SearchQuery
@@ -108,19 +107,7 @@ class Llm:
         progress: bool | None,
         passages: int | None = 0,
     ) -> Answers:
-        """Run a task on transcripts; `Corpus` describes the tasks.
-
-        Args:
-            task: Name of the task in the API, such as "summary".
-            own: Fields of this task only. Nulls are left out.
-            transcripts: The selection.
-            options: Fields of all tasks.
-            client: The service.
-            refresh: Send a request again.
-            progress: Show a progress bar.
-            passages: Number of sentences to send per question, with those beside them; 0 sends whole transcripts.
-                None: `PASSAGES` if whole transcripts need several requests and the sentence encoder is there.
-        """
+        """Run a task on transcripts; `Corpus` describes the tasks."""
         if passages is not None:
             passages = checked("passages", passages, Integer(0))
         if options.get("input_text") is not None:
@@ -224,11 +211,7 @@ class _Requests:
         return self._known(self._key(batch)) is not None
 
     def _split(self, batch: LlmBatch) -> list[LlmBatch] | None:
-        """Split a batch into the transcripts that the service created, sent by id, and the others, sent as text.
-
-        Returns:
-            The smaller batches. None if the batch is text already or the service created all its transcripts.
-        """
+        """Split a batch into the transcripts that the service created, sent by id, and the others, sent as text."""
         if batch.text is not None:
             return None
         made = {job.transcript_id for job in self._ledger.jobs(self._service)}
@@ -331,27 +314,15 @@ class LlmBatch:
 class LlmTexts:
     """Splits selections of transcripts into batches that fit into one request."""
 
-    def __init__(self, archive: Archive, query: Query, speakers: Speakers, corrections: CurrentCorrections) -> None:
-        self._archive, self._query, self._speakers, self._corrections = archive, query, speakers, corrections
+    def __init__(self, archive: Archive, query: Query, speakers: Speakers) -> None:
+        self._archive, self._query, self._speakers = archive, query, speakers
 
-    def kept(self, ids: Iterable[str]) -> AbstractContextManager[None]:
+    def kept(self, ids: Iterable[str]) -> AbstractContextManager[object]:
         """Return a context manager that keeps transcripts from being deleted; see `Archive.kept`."""
         return self._archive.kept(*ids)
 
     def batches(self, transcripts: Any) -> list[LlmBatch]:
-        """Return the batches of a selection.
-
-        Transcripts sent by id come first, then transcripts with names or corrections as text; both in the given order.
-        Transcripts without speech are left out, because a service refuses a request that contains one.
-
-        Args:
-            transcripts: A transcript id, an iterable of ids, or a DataFrame with a column `transcript_id`. None: every
-                completed transcript.
-
-        Raises:
-            CorpusError: A transcript is not in the corpus, or an id is invalid.
-            OptionError: The selection is empty, a transcript is not completed, or none contains speech.
-        """
+        """Return the batches of a selection."""
         ids = None if transcripts is None else self._archive.recordings.ids(transcripts)
         known = self._query.table("transcripts", ids, columns=["transcript_id", "status", "audio_duration_s"])
         if ids is not None and (undone := known[known["status"] != "completed"]["transcript_id"].to_list()):
@@ -365,7 +336,7 @@ class LlmTexts:
         if known.empty:
             raise OptionError(f"the selected transcripts of the corpus {self._archive.path} contain no speech")
         named = {*self._speakers.get(known["transcript_id"])["transcript_id"]}
-        named |= self._corrections.edits().keys()
+        named |= self._archive.edits.hashes().keys()
         lengths = (known["audio_duration_s"].fillna(0) / 3600).tolist()
         hours: dict[str, float] = dict(zip(known["transcript_id"].tolist(), lengths, strict=True))
         groups = split_by_limits({i: h for i, h in hours.items() if i not in named})
@@ -413,11 +384,7 @@ def texts_together(texts: Iterable[str], separator: str = "\n\n") -> list[str]:
 
 
 def split_by_limits(hours: dict[str, float]) -> Iterator[list[str]]:
-    """Yield groups of transcript ids that each fit into one request, by number and total duration.
-
-    Args:
-        hours: Duration of each transcript in hours, by id.
-    """
+    """Yield groups of transcript ids that each fit into one request, by number and total duration."""
     group: list[str] = []
     total = 0.0
     for transcript_id, length in hours.items():

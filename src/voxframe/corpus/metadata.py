@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from voxframe import frames
 from voxframe._text import masked, quantity
 from voxframe.corpus.archive import Archive
+from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.conditions import all_of
 from voxframe.corpus.job import Job
-from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.reading import DTYPES, PERSON, Where, as_list
 from voxframe.errors import CorpusError, OptionError
 from voxframe.schema import CORPUS_TABLES, JOBS, RECORDING_COLUMNS
@@ -157,20 +157,7 @@ def is_named(name: str, columns: Sequence[str] | None, where: Where | None, meta
 def resolve(
     name: str, where: Where | None, about: pa.Table, *, people: bool = True
 ) -> tuple[Where | None, set[str] | None]:
-    """Replace the conditions on metadata by conditions on the ids of the transcripts that match them.
-
-    Args:
-        name: Name of the table.
-        where: Rows to read.
-        about: Metadata of the transcripts that are read.
-        people: True (default): in a table with speakers, `person` is the person of a row, not a metadata column.
-
-    Returns:
-        Conditions on the table alone, and the ids of the transcripts that can have matching rows. None: all.
-
-    Raises:
-        CorpusError: A condition does not fit the type of its column.
-    """
+    """Replace the conditions on metadata by conditions on the ids of the transcripts that match them."""
     own = _own(name)
     not_about = [*own, PERSON.name] if people and "speaker" in own else own
     clauses: list[Sequence[Any]] = []
@@ -201,20 +188,7 @@ def with_metadata(
     metadata: Wanted,
     people: bool = True,
 ) -> pd.DataFrame:
-    """Return a table with the requested metadata columns; see `Corpus.table`.
-
-    Args:
-        read: Reads the given columns and rows of the given transcripts.
-        name: Name of the table.
-        about: Metadata of the transcripts that are read.
-        columns: Columns to read.
-        where: Rows to read.
-        metadata: Columns to add.
-        people: See `resolve`.
-
-    Raises:
-        CorpusError: A column does not exist, or a condition is invalid.
-    """
+    """Return a table with the requested metadata columns; see `Corpus.table`."""
     own, given = _own(name), about
     about = apart(given, own)
     asked = None if columns is None else [columns] if isinstance(columns, str) else list(columns)
@@ -236,11 +210,7 @@ def with_metadata(
 
 
 def wanted_names(wanted: Wanted) -> bool | list[str]:
-    """Return the requested columns in a form that can be read several times: an iterator becomes a list.
-
-    Raises:
-        OptionError: They are neither a boolean, a name nor a list of names.
-    """
+    """Return the requested columns in a form that can be read several times: an iterator becomes a list."""
     return wanted if isinstance(wanted, bool) else name_list(wanted)
 
 
@@ -253,25 +223,13 @@ def without_person(wanted: Wanted) -> tuple[bool | list[str], bool]:
 
 
 def apart(about: pa.Table, own: Collection[str]) -> pa.Table:
-    """Return metadata without name conflicts: a column with the name of a table's column becomes `metadata_<name>`.
-
-    Names that differ only in case conflict, too. If another column has the new name, the prefix is added again.
-
-    Args:
-        about: Metadata.
-        own: Names of the table's columns. Of `recording` and `source`, those that the table has itself are left out.
-    """
+    """Return metadata without name conflicts: a column with the name of a table's column becomes `metadata_<name>`."""
     about = about.drop_columns([n for n in RECORDING_COLUMNS if n in own and n in about.column_names])
     return about.rename_columns(names_apart(about.column_names, own))
 
 
 def names_apart(names: Sequence[str], own: Collection[str]) -> list[str]:
-    """Return names of metadata columns, with a prefix for those that conflict with columns of a table; see `apart`.
-
-    Example:
-        >>> names_apart(["transcript_id", "Text", "metadata_text", "customer"], ["transcript_id", "text"])
-        ['transcript_id', 'metadata_metadata_Text', 'metadata_text', 'customer']
-    """
+    """Return names of metadata columns, with a prefix for those that conflict with columns of a table; see `apart`."""
     conflicting = {name.lower() for name in own}  # Delta, Spark and SQL ignore case
     taken = conflicting | {name.lower() for name in names}
     found = []
@@ -286,16 +244,7 @@ def names_apart(names: Sequence[str], own: Collection[str]) -> list[str]:
 
 
 def join(frame: pd.DataFrame, about: pa.Table, wanted: Wanted) -> pd.DataFrame:
-    """Append metadata columns to a table.
-
-    Args:
-        frame: The table.
-        about: Metadata of its transcripts, as returned by `apart`.
-        wanted: Columns to add.
-
-    Raises:
-        CorpusError: A column does not exist.
-    """
+    """Append metadata columns to a table."""
     names = chosen(about, wanted)
     values = to_frame(about.select([_ID, *names])).drop_duplicates(_ID).set_index(_ID)
     rows = values.index.get_indexer(pd.Index(frame[_ID]))
@@ -303,11 +252,7 @@ def join(frame: pd.DataFrame, about: pa.Table, wanted: Wanted) -> pd.DataFrame:
 
 
 def chosen(about: pa.Table, wanted: Wanted) -> list[str]:
-    """Return the names of the requested metadata columns, without those that the table has itself; see `apart`.
-
-    Raises:
-        CorpusError: A column does not exist.
-    """
+    """Return the names of the requested metadata columns, without those that the table has itself; see `apart`."""
     known = [name for name in about.column_names if name != _ID]
     if isinstance(wanted, bool):
         return known if wanted else []
@@ -332,11 +277,7 @@ def to_frame(about: pa.Table) -> pd.DataFrame:
 
 
 def check_columns(columns: pd.Index[Any], key: str) -> None:
-    """Check that all columns except `key` can be stored as metadata.
-
-    Raises:
-        OptionError: A name is not text, occurs twice, or is that of a column of the table `jobs`.
-    """
+    """Check that all columns except `key` can be stored as metadata."""
     if not columns.is_unique:
         raise OptionError(
             f"the DataFrame has the column {columns[columns.duplicated()][0]!r} more than once; rename or drop one"
@@ -378,14 +319,7 @@ def _is_about(column: str, own: Collection[str], about: pa.Table) -> bool:
 
 
 def metadata_to_json(metadata: Mapping[str, Any]) -> str:
-    """Return the metadata of a recording as JSON. Times become `{"datetime": ..., "zone": ...}`.
-
-    Args:
-        metadata: Text, numbers, booleans, dates, times or nulls by column name.
-
-    Raises:
-        OptionError: A value has another type, or text is not valid Unicode.
-    """
+    """Return the metadata of a recording as JSON. Times become `{"datetime": ..., "zone": ...}`."""
     text = json.dumps({name: _plain(name, value) for name, value in metadata.items()}, ensure_ascii=False)
     try:
         text.encode()
@@ -401,15 +335,7 @@ def metadata_from_json(text: str) -> dict[str, Any]:
 
 
 def typed(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, pa.Array]:
-    """Return metadata columns by name, with one value per row.
-
-    A column of values without a common type becomes text. Times keep their time zone if it is the same in all rows, and
-    are converted to UTC if it differs. Times with and without a time zone have no common type.
-
-    Args:
-        rows: Values of each row by name, as returned by `metadata_from_json`. A missing value becomes null.
-        names: Names of the columns.
-    """
+    """Return metadata columns by name, with one value per row."""
     return {name: _column([row.get(name) for row in rows]) for name in names}
 
 
@@ -421,12 +347,7 @@ def jobs_frame(jobs: Sequence[Job]) -> pd.DataFrame:
 
 
 def beside(df: pd.DataFrame, metadata: Sequence[str]) -> pd.DataFrame:
-    """Append metadata columns to a table.
-
-    Args:
-        df: The table.
-        metadata: Metadata of each row as JSON.
-    """
+    """Append metadata columns to a table."""
     rows = [metadata_from_json(text) for text in metadata]
     names = list(dict.fromkeys(name for row in rows for name in row))
     if not names:

@@ -1,29 +1,26 @@
-"""People across transcripts, in `people.json`: who the speakers of recordings are. No transcript is changed.
+"""People across transcripts: who the speakers of recordings are. No transcript is changed.
 
 The file holds every change, so that changes can be undone.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
 
 import pandas as pd
 import pyarrow as pa
 
 from voxframe import analysis
-from voxframe._files import file_lock, write_atomic
 from voxframe.analysis.speaker_turns import TEXT, speaker_labels
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.correction_files import CurrentCorrections
-from voxframe.corpus.ledger_file import clear_errors
+from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.metadata import Metadata
 from voxframe.corpus.reading import DTYPES, PERSON, Ids, to_frame
 from voxframe.corpus.speaker_names import SpeakerNames, checked_text
-from voxframe.corpus.store import check_writable
-from voxframe.errors import CorpusError, OptionError
+from voxframe.errors import OptionError
 from voxframe.validators import shown
 
 #: Person of each label, by transcript id and label. None removes a person.
@@ -52,11 +49,8 @@ class People:
         archive: Archive,
         metadata: Metadata,
         names: Callable[[], Mapping[str, SpeakerNames]],
-        corrections: CurrentCorrections,
     ) -> None:
-        self._archive, self._metadata, self._names, self._corrections = archive, metadata, names, corrections
-        self._path = archive.path / "people.json"
-        self._read: tuple[tuple[int, int, int], list[dict[str, Any]]] | None = None
+        self._archive, self._metadata, self._names = archive, metadata, names
 
     def assign(self, people: Assignment, by: Literal["name", "metadata"] | None, ids: Ids | None) -> None:
         """Assign people to labels, as one change."""
@@ -85,55 +79,37 @@ class People:
             name = checked_text(person, *_PERSON)
             if known.get(transcript_id, {}).get(label) != name:
                 change.setdefault(transcript_id, {})[label] = name
-        made = datetime.now(UTC).isoformat(timespec="seconds")
-
-        def add(changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        with clear_errors(self._archive.path), self._archive.catalog.writing() as tx:
+            (n,) = tx.rows("SELECT coalesce(max(change), -1) + 1 FROM people")[0]
             # `forget` removes the payload first and people later, so nothing is left of what is deleted meanwhile
             here = {transcript_id: of for transcript_id, of in change.items() if self._archive.has(transcript_id)}
-            return [*changes, {"made": made, "people": here}] if here else changes
-
-        if change:
-            self._change(add)
+            rows = [{"change": n, "transcript_id": i, "labels": json.dumps(of)} for i, of in here.items()]
+            tx.put("people", rows)
 
     def undo(self) -> None:
         """Revert the last change."""
-        if not self._changes():
-            raise OptionError("no people were assigned, so there is no change to undo")
-        self._change(lambda changes: changes[:-1])
-
-    def has(self, transcript_id: str) -> bool:
-        """Return True if a change has people of a transcript."""
-        return any(transcript_id in change["people"] for change in self._changes())
-
-    def forget(self, transcript_id: str) -> None:
-        """Remove the people of a transcript from all changes."""
-        if self.has(transcript_id):
-            self._change(
-                lambda changes: [
-                    {**change, "people": others}
-                    for change in changes
-                    if (others := {i: of for i, of in change["people"].items() if i != transcript_id})
-                ]
-            )
+        with clear_errors(self._archive.path), self._archive.catalog.writing() as tx:
+            (n,) = tx.rows("SELECT max(change) FROM people")[0]
+            if n is None:
+                raise OptionError("no people were assigned, so there is no change to undo")
+            tx.drop("people", change=n)
 
     def all(self) -> dict[str, dict[str, str]]:
         """Return the person of each label that has one, by transcript id and label."""
         found: dict[str, dict[str, str]] = {}
-        for change in self._changes():
-            for transcript_id, of_labels in change["people"].items():
-                known = found.setdefault(transcript_id, {})
-                for label, person in of_labels.items():
+        for transcript_id, text in self._archive.catalog.rows(
+            "SELECT transcript_id, labels FROM people ORDER BY change"
+        ):
+            known = found.setdefault(transcript_id, {})
+            with contextlib.suppress(ValueError, AttributeError):  # of a later version
+                for label, person in json.loads(text).items():
                     known.pop(label, None)
                     if person is not None:
                         known[label] = person
         return found
 
     def of_rows(self, rows: pd.DataFrame) -> pd.Series[Any]:
-        """Return the person of each row; null if its label has none.
-
-        Args:
-            rows: Rows with `transcript_id`, `speaker`, `channel` and, for corrected turns, `utterance_idx`.
-        """
+        """Return the person of each row; null if its label has none."""
         label = speaker_labels(rows).astype(object)
         if "utterance_idx" in rows.columns:
             turns = {(i, n): who for i, names in self._names().items() for n, who in names.turns.items()}
@@ -150,7 +126,7 @@ class People:
     def add_to(self, rows: pa.Table) -> pa.Table:
         """Return rows of a table with speakers, with the column `person`."""
         known = rows.select([name for name in _OF_ROWS if name in rows.column_names])
-        people = self.of_rows(known.to_pandas(types_mapper=DTYPES.get)) if self._changes() else None
+        people = self.of_rows(known.to_pandas(types_mapper=DTYPES.get)) if self.all() else None
         values = pa.nulls(len(rows), PERSON.type) if people is None else pa.array(people, PERSON.type, from_pandas=True)
         return rows.append_column(PERSON, values)
 
@@ -184,9 +160,8 @@ class People:
         return table.loc[table["speaker"].notna(), ["transcript_id", "speaker", "talk_s", "turns"]]
 
     def _rows(self, name: str, ids: Sequence[str]) -> pd.DataFrame:
-        """Return corrected rows of transcripts, without names of speakers."""
-        made = self._corrections.tables(name, ids)
-        return to_frame(name, self._archive.read(name, ids, None, None, made)[0])
+        """Return rows of transcripts as they are now, without names of speakers."""
+        return to_frame(name, self._archive.read(name, ids)[0])
 
     def _about(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return the metadata of the transcripts of a table."""
@@ -221,28 +196,6 @@ class People:
                 raise OptionError(f"{given!r} has no speaker {label!r}; it has {labels}")
             found.append((transcript_id, label, None if pd.isna(person) else person))
         return found
-
-    def _change(self, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
-        root = self._archive.path
-        with clear_errors(root), file_lock(root / ".locks" / "people"):
-            check_writable(root)
-            changes = change(self._changes())
-            write_atomic(self._path, json.dumps({"changes": changes}, ensure_ascii=False).encode() + b"\n")
-
-    def _changes(self) -> list[dict[str, Any]]:
-        try:
-            stat = self._path.stat()
-            stamp = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
-            if self._read is None or self._read[0] != stamp:
-                changes = json.loads(self._path.read_bytes())["changes"]
-                self._read = stamp, [{"made": str(one["made"]), "people": dict(one["people"])} for one in changes]
-        except FileNotFoundError:
-            return []
-        except (ValueError, KeyError, TypeError) as e:
-            raise CorpusError(
-                f"the people in {self._path} cannot be read ({e}); delete the file and assign them again"
-            ) from None
-        return self._read[1]
 
 
 def _by_name(table: pd.DataFrame, people: Assignment) -> list[tuple[str, str, str | None]]:

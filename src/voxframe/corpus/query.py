@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial, wraps
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -19,20 +18,18 @@ import pyarrow.dataset as ds
 from voxframe.analysis.recordings import attach
 from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus import reading
-from voxframe.corpus.archive import Archive, MissingTranscriptError, changing, view_of
-from voxframe.corpus.correction_files import CurrentCorrections
+from voxframe.corpus.archive import Archive, MissingTranscriptError, changing
 from voxframe.corpus.metadata import Metadata, Wanted, is_named, with_metadata, without_person
-from voxframe.corpus.part import PartDamagedError, PartReplacedError
-from voxframe.corpus.part_files import FORMAT
-from voxframe.corpus.part_reading import LOCAL, Located, in_order, lazy_rows, runs_of
 from voxframe.corpus.people import People
 from voxframe.corpus.reading import Where
 from voxframe.corpus.recordings import in_where
+from voxframe.corpus.row_reading import FORMAT, LOCAL, Located, fragments, in_order, runs_of
 from voxframe.corpus.speakers import CurrentNames
 from voxframe.corpus.store import EXPORTS
-from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, MissingExtraError, OptionError, PayloadError
-from voxframe.frames import derived_passages, joined, suited
-from voxframe.frames.corrected import TURN_TABLES, correct_tables, with_original
+from voxframe.corpus.tables import KINDS, PartDamagedError, PartReplacedError
+from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, OptionError, PayloadError
+from voxframe.frames import joined, suited
+from voxframe.frames.corrected import correct_tables, with_original
 from voxframe.frames.passages import with_derived
 from voxframe.frames.repair import caller
 from voxframe.schema import (
@@ -45,7 +42,7 @@ from voxframe.schema import (
     TEXT_ORIGINAL,
     TRANSCRIPT_TABLES,
 )
-from voxframe.validators import Integer, checked, name_list, shown
+from voxframe.validators import Boolean, Integer, checked, name_list, shown
 
 if TYPE_CHECKING:
     import duckdb
@@ -96,11 +93,8 @@ class Query:
         people: People across transcripts, which are added on request.
     """
 
-    def __init__(
-        self, archive: Archive, metadata: Metadata, names: CurrentNames, corrections: CurrentCorrections, people: People
-    ) -> None:
-        self._archive, self._metadata, self._names, self._corrections = archive, metadata, names, corrections
-        self._people = people
+    def __init__(self, archive: Archive, metadata: Metadata, names: CurrentNames, people: People) -> None:
+        self._archive, self._metadata, self._names, self._people = archive, metadata, names, people
 
     def tables(self, transcript_id: str, *, corrected: bool = True) -> dict[str, pd.DataFrame]:
         """Return every table of one transcript by name."""
@@ -112,50 +106,35 @@ class Query:
     def arrow_tables(
         self, transcript_id: str, names: Collection[str], *, corrected: bool = True
     ) -> dict[str, pa.Table]:
-        """Return tables of one transcript with names of speakers. Exports that cannot be read are left out.
-
-        Args:
-            transcript_id: Id of the transcript.
-            names: Names of the tables.
-            corrected: Apply corrections.
-
-        Raises:
-            CorpusError: The transcript is not in the corpus.
-
-        Warns:
-            CorpusWarning: Sentences or paragraphs cannot be read.
-        """
-        edited = corrected and bool(self._corrections.active(transcript_id))
-        own = {*(name for name in names if name not in EXPORTS), *(TURN_TABLES if edited else ())}
+        """Return tables of one transcript with names of speakers. Exports that cannot be read are left out."""
+        own = [name for name in names if name not in EXPORTS]
         found = self._archive.tables(transcript_id, own) if own else {}
-        for view in EXPORTS:
-            if view in names and self._archive.has(transcript_id, view):
-                try:
-                    found[view] = self._archive.table(view, transcript_id)
-                except (PayloadError, DamagedFileError) as error:
-                    warnings.warn(
-                        f"the {view} of {transcript_id!r} cannot be read and are left out: {error}",
-                        CorpusWarning,
-                        stacklevel=caller(),
-                    )
-        found = self.finished(transcript_id, found, corrected=edited)
-        for view in EXPORTS:
-            if view in names and not self._archive.has(transcript_id, view) and "words" in found:
-                found[view] = self.complete(view, derived_passages(found["words"], view))
-        return {name: found[name] for name in names if name in found}
+        edited = KINDS["edited"] if corrected and self._archive.edits.hashes([transcript_id]) else ()
+        for name in names:
+            if name not in (*EXPORTS, *edited):
+                continue
+            try:
+                table, located = self._archive.read(name, [transcript_id], corrected=corrected)
+                for _, error in located.bad:
+                    raise error
+                found[name] = table
+            except (PayloadError, DamagedFileError) as error:
+                if name not in EXPORTS:
+                    raise
+                warnings.warn(
+                    f"the {name} of {transcript_id!r} cannot be read and are left out: {error}",
+                    CorpusWarning,
+                    stacklevel=caller(),
+                )
+        whole = {name: self.complete(name, found[name]) for name in names if name in found}
+        return {name: table.select(CORPUS_TABLES[name].names) for name, table in whole.items()}
 
     def finished(
         self, transcript_id: str, tables: Mapping[str, pa.Table], *, corrected: bool = True
     ) -> dict[str, pa.Table]:
-        """Return tables of one transcript with corrections and the columns that a corpus adds.
-
-        Args:
-            transcript_id: Id of the transcript.
-            tables: The tables as stored; `TURN_TABLES` are needed if it has corrections.
-            corrected: Apply corrections.
-        """
+        """Return tables of one transcript with corrections and the columns that a corpus adds."""
         found = dict(tables)
-        if corrected and (edits := self._corrections.active(transcript_id)):
+        if corrected and (edits := self._archive.edits.active(transcript_id)):
             some = {name: table for name, table in found.items() if name in CORRECTED_TABLES}
             found |= correct_tables(some, edits).tables
         return {name: self.complete(name, table) for name, table in found.items()}
@@ -273,23 +252,7 @@ class Query:
         asked: bool = False,
         corrected: bool = True,
     ) -> pa.Table:
-        """Return rows of one table in the order of `ids`, with corrections and the columns that a corpus adds.
-
-        Args:
-            name: Name of the table.
-            ids: Ids of the transcripts.
-            columns: Columns to read. None (default): all.
-            where: Rows to read. None (default): all.
-            asked: True if the caller named the transcripts: then it is an error if none can be read.
-            corrected: Apply corrections.
-
-        Raises:
-            CorpusError: A transcript is not in the corpus, a column does not exist, or a condition is invalid.
-            PayloadError: None of the requested transcripts can be read.
-
-        Warns:
-            CorpusWarning: Some transcripts cannot be read.
-        """
+        """Return rows of one table in the order of `ids`, with corrections and the columns that a corpus adds."""
         chosen, condition = reading.checked_columns(name, columns), reading.checked(name, where, person=True)
         if (allowed := reading.ids_of(where)) is not None:
             ids = [transcript_id for transcript_id in ids if transcript_id in allowed]
@@ -318,32 +281,9 @@ class Query:
         *,
         corrected: bool,
     ) -> pa.Table:
-        needed = columns if where is None else None
-        ids, made = self._made(name, ids, needed, asked=asked, corrected=corrected)
-        table, located = self._archive.read(name, ids, columns, where, made)
+        table, located = self._archive.read(name, ids, columns, where, corrected=corrected)
         _report(located, len(ids), asked=asked)
         return table
-
-    def _made(
-        self,
-        name: str,
-        ids: Sequence[str],
-        columns: Sequence[str] | None = None,
-        *,
-        asked: bool = False,
-        corrected: bool = True,
-    ) -> tuple[Sequence[str], dict[str, pa.Table]]:
-        """Return the transcripts that have a table, and the tables that differ from the stored ones in some columns."""
-        made = self._corrections.tables(name, ids, columns) if corrected else {}
-        if name not in EXPORTS:
-            return ids, made
-        store = self._archive.store
-        stored = set(map(store.id_of, store.listing("sentences" if name == "sentences" else "paragraphs")))
-        if missing := [transcript_id for transcript_id in ids if transcript_id not in stored]:
-            words = with_original(self._read("words", missing, None, None, asked, corrected=corrected), "words")
-            runs = runs_of(words["transcript_id"])
-            made |= {i: derived_passages(words.slice(*run), name) for i, run in runs.items()}
-        return [i for i in ids if i in stored or i in made], made
 
     def _by_added(
         self,
@@ -374,7 +314,7 @@ class Query:
     def readable(self, name: str) -> list[str]:
         """Return the transcripts with this table that can be read. A warning names the others."""
         ids = self._archive.select(name, None)
-        located = self._archive.locate(name, ids)
+        located = self._archive.locate(name, ids, corrected=None)
         _report(located, len(ids), asked=False)
         bad = {transcript_id for transcript_id, _ in located.bad}
         if name in EXPORTS:  # those of the other transcripts are made from their words
@@ -403,26 +343,23 @@ class Query:
 
     @_repeated
     def rows(self, name: str, ids: str | Iterable[str] | None = None) -> dict[str, tuple[int, str | None]]:
-        """Return the number of rows and the source of each transcript that has rows, in the order of the files.
-
-        If there are none, warn of the reason. Reads no rows. For the source see `source`.
-        """
+        """Return the number of rows and the source of each transcript that has rows, in the order of the files."""
         ids = None if ids is None else reading.identifiers(ids)  # an iterator is read once
-        here, made = self._made(name, self._select(name, ids), ["transcript_id"], asked=ids is not None)
-        located = self._archive.locate(name, [i for i in here if i not in made])
+        here = self._select(name, ids)
+        located = self._archive.locate(name, here)
         _report(located, len(here), asked=ids is not None)
-        rows = located.rows(name) | {i: table.num_rows for i, table in made.items()}
-        parts = located.members
-        found = {
-            i: (count, parts[i].source(i) if i in parts else self.source(name, i)) for i, count in rows.items() if count
-        }
+        sources = {i: member.source for i, member in located.members.items()} | located.sources
+        rows = located.rows(self._archive.files, name)
+        found = {i: (count, sources.get(i) or self.source(name, i)) for i, count in rows.items() if count}
         if not found:
             self.report_empty(name, ids)
         return found
 
     def source(self, name: str, transcript_id: str) -> str | None:
         """Return a hash of the payloads that the rows of a transcript are made from; None if it was deleted."""
-        return self._archive.source_hash(transcript_id, view_of(name)) or self._archive.source_hash(transcript_id)
+        located = self._archive.locate(name, [transcript_id])
+        member = located.members.get(transcript_id)
+        return located.sources.get(transcript_id) if member is None else member.source
 
     def scan(self, name: str, ids: str | Iterable[str] | None = None) -> ds.Dataset:
         """Return one table over many transcripts, as stored, as a pyarrow dataset."""
@@ -435,31 +372,24 @@ class Query:
         return found
 
     @_repeated
-    def _stored(self, name: str, ids: str | Iterable[str] | None, *, verify: bool = False) -> tuple[ds.Dataset, bool]:
-        """Return one table over many transcripts, as stored, as a pyarrow dataset, and True if it has rows.
-
-        Args:
-            name: Name of the table.
-            ids: Id or ids. None: every transcript that has the table.
-            verify: Read every file to its end first, and rebuild damaged parts.
-        """
+    def _stored(self, name: str, ids: str | Iterable[str] | None) -> tuple[ds.Dataset, bool]:
+        """Return one table over many transcripts, as stored, as a pyarrow dataset, and True if it has rows."""
         wanted = self._archive.select(name, None if ids is None else self._archive.recordings.ids(ids))
-        located = self._archive.locate(name, wanted, verify=verify)
+        located = self._archive.locate(name, wanted, corrected=None)
         _report(located, len(wanted), asked=ids is not None)
         schema = TABLES[name].arrow
         try:
-            fragments = lazy_rows(self._archive.parts, name, located.members)
-        except PartDamagedError:
-            if verify:  # damaged since it was verified
-                raise PartReplacedError from None
-            return self._stored(name, ids, verify=True)
+            found = fragments(self._archive.files, name, located.members.values())
+        except PartDamagedError as damage:
+            self._archive.discard(damage)
+            raise PartReplacedError from None
         children: list[ds.Dataset] = []
-        if fragments:
-            children.append(ds.FileSystemDataset(fragments, schema, FORMAT, LOCAL))
+        if found:
+            children.append(ds.FileSystemDataset(found, schema, FORMAT, LOCAL))
         if located.loose:
             children.append(ds.dataset(pa.concat_tables(table.cast(schema) for table in located.loose.values())))
         whole = ds.dataset(children) if len(children) > 1 else (children or [ds.dataset(schema.empty_table())])[0]
-        has_rows = bool(fragments) or any(table.num_rows for table in located.loose.values())
+        has_rows = bool(found) or any(table.num_rows for table in located.loose.values())
         return whole if ids is None or not children else whole.filter(pc.field("transcript_id").isin(wanted)), has_rows
 
     def to_polars(self, name: str, ids: str | Iterable[str] | None = None) -> pl.LazyFrame:
@@ -471,44 +401,47 @@ class Query:
         query: str,
         parameters: Sequence[object] | Mapping[str, object] | None,
         others: Mapping[str, Callable[[], object]],
+        external: bool,
     ) -> pd.DataFrame:
-        """Run a DuckDB query.
-
-        Args:
-            query: The query.
-            parameters: Values of its placeholders.
-            others: Functions that return further tables, by table name.
-        """
+        """Run a DuckDB query; `others` are functions that return further tables, by name."""
         tables = [*TRANSCRIPT_TABLES, *EXPORTS]
         others = {"metadata": self._metadata.to_arrow, **others}
-        for attempt in range(_TRIES):  # files are damaged or, after they were verified, replaced meanwhile
-            with contextlib.suppress(_DamageError):
-                found = _run_sql(query, parameters, tables, partial(self._apart, verify=attempt == 1), others)
+        for _ in range(_TRIES):  # files are replaced meanwhile
+            try:
+                found = _run_sql(query, parameters, tables, self._apart, others, external=external)
+            except _DamageError:
+                self._archive.files.check_again()
+            else:
                 return attach(found, self._archive.recordings)
         raise changing(self._archive.path)
 
     @_repeated
-    def _apart(self, name: str, ids: str | Iterable[str] | None = None, *, verify: bool = False) -> reading.Apart:
+    def _apart(self, name: str, ids: str | Iterable[str] | None = None) -> reading.Apart:
         """Return a table as stored, and what voxframe adds to it when it is read. Warn of the reason if it is empty."""
-        wanted, made = self._made(name, self._select(name, ids))
-        stored = [i for i in wanted if i not in made]
-        data, has_rows = self._stored(name, ids if ids is None or not made else stored, verify=verify)
+        wanted = self._select(name, ids)
+        located = self._archive.locate(name, wanted)
+        files, made = self._archive.files, set(located.loose)
+        made |= {i for i, member in located.members.items() if files.is_current(member.part, name)}
+        stored = [i for i in wanted if i not in made] if ids is not None and made else None
+        if name in EXPORTS and stored is None and ids is not None:
+            stored = wanted
+        data, has_rows = self._stored(name, ids if stored is None else [i for i in stored if located.has(i)])
         if not made and not has_rows:
             self.report_empty(name, ids)
         corrected = None
         if made:
             schema = self.complete(name, TABLES[name].empty).schema
-            own = [self.complete(name, table) for table in made.values()]
-            corrected = pa.concat_tables([table.select(schema.names).cast(schema) for table in own])
+            rows = self.complete(name, self._archive.read(name, sorted(made))[0])
+            corrected = rows.select(schema.names).cast(schema)
             corrected = corrected.drop_columns([c for c in _NOT_HERE if c in schema.names])
         if name == "transcripts":
-            return reading.Apart(data, self._archive.recordings.table(wanted), corrected, list(made))
+            return reading.Apart(data, self._archive.recordings.table(wanted), corrected, sorted(made))
         if SPEAKER_NAME not in CORPUS_TABLES[name].columns:
-            return reading.Apart(data, None, corrected, list(made))
+            return reading.Apart(data, None, corrected, sorted(made))
         key, given = list(TABLES[name].key), self._names.all()
         named = self.arrow(name, [i for i in wanted if i in given], [*key, "speaker", SPEAKER_NAME.name])
         differs = pc.fill_null(pc.not_equal(named["speaker"], named[SPEAKER_NAME.name]), True)
-        return reading.Apart(data, named.filter(differs).select([*key, SPEAKER_NAME.name]), corrected, list(made))
+        return reading.Apart(data, named.filter(differs).select([*key, SPEAKER_NAME.name]), corrected, sorted(made))
 
     def _select(self, name: str, ids: str | Iterable[str] | None) -> list[str]:
         if name in EXPORTS and ids is None:
@@ -519,9 +452,9 @@ class Query:
         """Warn about completed transcripts without sentences or paragraphs, which a service sends on request."""
         if name not in EXPORTS:
             return
-        known, here = self._archive.parts.members("transcript"), {*self._archive.select(name, None)}
+        known, here = self._archive.files.members("transcript"), {*self._archive.select(name, None)}
         without = [
-            i for i in self._archive.ids() if i not in here and (i not in known or known[i].status(i) == "completed")
+            i for i in self._archive.ids() if i not in here and (i not in known or known[i].status == "completed")
         ]
         if without:
             warnings.warn(
@@ -559,32 +492,20 @@ def _run_sql(
     tables: Sequence[str],
     scan: Callable[[str], reading.Apart],
     others: Mapping[str, Callable[[], object]],
+    *,
+    external: bool,
 ) -> pd.DataFrame:
-    """Run a query. Only tables with a name that occurs in it are opened.
+    """Run a query. Only tables with a name that occurs in it are opened; `scan` returns one that is stored as files."""
+    import duckdb
 
-    Args:
-        query: DuckDB SQL.
-        parameters: Values of the placeholders: a sequence for `?`, a mapping for `$name`.
-        tables: Names of the tables stored as files.
-        scan: Returns such a table.
-        others: Functions that return the other tables, by name.
-
-    Raises:
-        _DamageError: A file that the query reads is damaged.
-        CorpusError: The query failed.
-        MissingExtraError: DuckDB is not installed.
-    """
-    try:
-        import duckdb
-    except ModuleNotFoundError:
-        raise MissingExtraError("sql", "Corpus.sql") from None
     if not isinstance(query, str):
         raise OptionError(f"a query is text, such as 'show tables', got {shown(query)}")
     given = _placeholders(parameters)
     if _SHOW_TABLES.fullmatch(query):  # tables are only registered if the query names them, so DuckDB knows none
         return pd.DataFrame({"name": pd.array(sorted([*tables, *others]), TEXT)})
-    # A query must not use the network, so extensions are not downloaded.
     config: dict[str, str | bool | int | float | list[str]] = {"autoinstall_known_extensions": False, "TimeZone": "UTC"}
+    if not checked("external", external, Boolean()):  # no files, no network, no variables of this program
+        config |= {"enable_external_access": False, "python_enable_replacements": False}
     with duckdb.connect(config=config) as database:
         try:
             named = set(re.findall(r"\w+", query.lower()))
@@ -594,6 +515,8 @@ def _run_sql(
             for name, make in others.items():
                 if name in named:
                     database.register(name, make())
+            if not external:
+                database.execute("SET lock_configuration = true")
             relation = database.sql(query, params=given or None)
             if relation is None:
                 raise CorpusError("the statement returned no rows; Corpus.sql runs queries only")
@@ -602,6 +525,8 @@ def _run_sql(
             if re.search(r"failed(\(\))?: IOError", str(e)):  # pyarrow's error for a damaged page
                 raise _DamageError from None
             known = ""
+            if isinstance(e, duckdb.PermissionException) or "external access" in str(e):
+                known = "\nA query reads only the corpus. external=True allows files and the network, too"
             if isinstance(e, duckdb.CatalogException):
                 known = f"\nThe tables are {', '.join([*tables, *others])}; Corpus.sql('show tables') lists them"
             raise CorpusError(f"the query failed: {e}{known}") from None
@@ -610,11 +535,7 @@ def _run_sql(
 
 
 def _placeholders(given: object) -> dict[Any, Any] | list[Any]:
-    """Return the values of the placeholders of a query.
-
-    Raises:
-        OptionError: They are neither a sequence nor a mapping.
-    """
+    """Return the values of the placeholders of a query."""
 
     def plain(value: Any) -> Any:
         return value.item() if isinstance(value, np.number | np.bool_ | np.str_) else value  # DuckDB knows no NumPy

@@ -16,12 +16,13 @@ from voxframe._files import file_name
 from voxframe.client import results
 from voxframe.corpus import answer_cache
 from voxframe.corpus.archive import Archive, MissingTranscriptError
+from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.ledger import Ledger
-from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.llm import Llm
 from voxframe.corpus.services import DefaultClient
 from voxframe.corpus.store import View
 from voxframe.corpus.store import folder as make_folder
+from voxframe.corpus.verification import problems
 from voxframe.corpus.workers import rebuild
 from voxframe.errors import CorpusError, CorpusWarning, OptionError
 from voxframe.validators import Integer, checked, shown
@@ -166,6 +167,19 @@ class Raw:
         """
         with clear_errors(self._archive.path):
             return self._ledger.rebuild()
+
+    def verify(self) -> list[str]:
+        """Read every file of the corpus: payloads, tables, records, catalog and indexes.
+
+        Returns:
+            What is missing or damaged, each with what to do about it. An empty list: every read works.
+
+        Example:
+            >>> import voxframe
+            >>> problems = voxframe.Corpus().raw.verify()
+        """
+        with clear_errors(self._archive.path):
+            return [*problems(self._archive)]
 
     def captions(
         self,

@@ -16,7 +16,7 @@ import pyarrow.dataset as ds
 from voxframe import frames
 from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus.conditions import all_of
-from voxframe.corpus.part_files import FORMAT
+from voxframe.corpus.row_reading import FORMAT
 from voxframe.corpus.where_text import parse
 from voxframe.errors import CorpusError, MissingExtraError
 from voxframe.schema import CORPUS_TABLES, DERIVED, REQUESTED_BY, SPEAKER_NAME, TABLES, TEXT_ORIGINAL
@@ -56,14 +56,7 @@ class TablesByName(dict[str, pd.DataFrame]):
 
 
 def identifiers(ids: Ids) -> list[str]:
-    """Return transcript ids as a list without duplicates, in their order.
-
-    Args:
-        ids: An id, an object with an `id`, an iterable of these, or a DataFrame with a column `transcript_id`.
-
-    Raises:
-        CorpusError: An id is not text, or the DataFrame has no column `transcript_id`.
-    """
+    """Return transcript ids as a list without duplicates, in their order."""
     if isinstance(ids, pd.DataFrame):
         if "transcript_id" not in ids.columns:
             raise CorpusError("the DataFrame has no column transcript_id; pass one that has it, or a list of ids")
@@ -84,13 +77,7 @@ def columns_about(name: str) -> list[str]:
 
 
 def why_empty(name: str, about: pa.Table, *, of_all: bool = True) -> str | None:
-    """Return why a table has no rows, and what to do about it. None if nothing is missing.
-
-    Args:
-        name: Name of the table.
-        about: The `columns_about` of the transcripts without rows.
-        of_all: False if other transcripts have rows, so that an option that was not set is no reason.
-    """
+    """Return why a table has no rows, and what to do about it. None if nothing is missing."""
     if name == "transcripts":
         return None
     rows = about.select(columns_about(name)).to_pylist()
@@ -139,28 +126,13 @@ def dataset(name: str, files: Iterable[Path]) -> ds.Dataset:
 
 
 def read(name: str, data: ds.Dataset, columns: Sequence[str] | None, where: Where | None) -> pd.DataFrame:
-    """Return rows of a dataset as a DataFrame.
-
-    Args:
-        name: Name of the table.
-        data: The dataset.
-        columns: Columns to read, in this order. None: all.
-        where: Rows to read. None: all.
-
-    Raises:
-        CorpusError: A column does not exist, or a condition does not fit the type of its column.
-    """
+    """Return rows of a dataset as a DataFrame."""
     chosen = checked_columns(name, columns)
     return to_frame(name, data.to_table(columns=chosen, filter=checked(name, where)))
 
 
 def checked_columns(name: str, columns: Sequence[str] | None) -> list[str] | None:
-    """Return the names of the columns to read; None for all.
-
-    Raises:
-        CorpusError: A column does not exist.
-        OptionError: What is given is neither a name nor a list of names.
-    """
+    """Return the names of the columns to read; None for all."""
     if columns is None:
         return None
     chosen = list(dict.fromkeys(name_list(columns)))
@@ -170,16 +142,7 @@ def checked_columns(name: str, columns: Sequence[str] | None) -> list[str] | Non
 
 
 def checked(name: str, where: Where | None, *, person: bool = False) -> pc.Expression | None:
-    """Return conditions as a pyarrow expression over a table of a corpus. None: no conditions.
-
-    Args:
-        name: Name of the table.
-        where: The conditions.
-        person: Allow conditions on `person`, if the table has speakers.
-
-    Raises:
-        CorpusError: A column does not exist, or a condition does not fit the type of its column.
-    """
+    """Return conditions as a pyarrow expression over a table of a corpus. None: no conditions."""
     condition = expression(name, where, person=person)
     try:
         if condition is not None:
@@ -196,11 +159,7 @@ def checked(name: str, where: Where | None, *, person: bool = False) -> pc.Expre
 
 
 def as_list(where: str | Sequence[Any]) -> list[Any]:
-    """Return conditions that are no pyarrow expression as a list.
-
-    Raises:
-        CorpusError: They are neither text nor a sequence.
-    """
+    """Return conditions that are no pyarrow expression as a list."""
     if not isinstance(where, Iterable) or isinstance(where, bytes):
         raise CorpusError(
             "where takes text such as \"speaker == 'A'\", (column, operator, value) triples, or an expression of "
@@ -268,11 +227,7 @@ def _add_columns(frame: pd.DataFrame, table: pa.Table) -> None:
 
 
 def expression(name: str, where: Where | None, *, person: bool = False) -> pc.Expression | None:
-    """Return conditions as a pyarrow expression, or None if there are none; the arguments are those of `checked`.
-
-    Raises:
-        CorpusError: A column does not exist, or a condition is invalid or does not fit the type of its column.
-    """
+    """Return conditions as a pyarrow expression, or None if there are none; the arguments are those of `checked`."""
     if where is None or isinstance(where, pc.Expression):
         return where
     conditions = as_list(where)
@@ -296,11 +251,7 @@ def expression(name: str, where: Where | None, *, person: bool = False) -> pc.Ex
 
 
 def check_column(name: str, column: str) -> None:
-    """Check that a table has a column.
-
-    Raises:
-        CorpusError: The table does not have the column.
-    """
+    """Check that a table has a column."""
     names = CORPUS_TABLES[name].names
     if column not in names:
         raise CorpusError(f"the table {name!r} has no column {column!r}; it has {', '.join(names)}")
@@ -324,11 +275,7 @@ class Apart(NamedTuple):
 
 
 def lazy_frame(name: str, apart: Apart) -> pl.LazyFrame:
-    """Return a table as a Polars LazyFrame, which is read when it is collected.
-
-    Raises:
-        MissingExtraError: Polars is not installed.
-    """
+    """Return a table as a Polars LazyFrame, which is read when it is collected."""
     try:
         import polars as pl
     except ModuleNotFoundError:

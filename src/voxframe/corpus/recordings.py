@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from voxframe._files import file_stems
 from voxframe._text import masked, storable
+from voxframe.corpus.catalog import Catalog
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.store import Store
 from voxframe.corpus.where_text import parse
@@ -65,12 +66,7 @@ class RecordingNames:
         return self._steady(self._ledger.shared_recordings, set())
 
     def add_to(self, table: pa.Table, name: str) -> pa.Table:
-        """Return a table with those of the columns `recording` and `source` that it has in a corpus.
-
-        Args:
-            table: Rows with `transcript_id`, as stored.
-            name: Name of the table.
-        """
+        """Return a table with those of the columns `recording` and `source` that it has in a corpus."""
         missing = [n for n in RECORDING_COLUMNS if n in CORPUS_TABLES[name].names and n not in table.column_names]
         if not missing or _ID not in table.column_names:
             return table
@@ -83,14 +79,7 @@ class RecordingNames:
         return table
 
     def ids(self, given: Ids) -> list[str]:
-        """Return transcript ids, in their order and without duplicates, of ids or names of recordings.
-
-        Args:
-            given: An id, a name, an object with an `id`, an iterable of these, or a DataFrame with `transcript_id`.
-
-        Raises:
-            CorpusError: A name stands for several transcripts, or a value is no text.
-        """
+        """Return transcript ids, in their order and without duplicates, of ids or names of recordings."""
         from voxframe.corpus.reading import identifiers  # imports pandas
 
         texts = identifiers(given)
@@ -98,11 +87,7 @@ class RecordingNames:
         return list(dict.fromkeys(text if text in here else self.id(text) for text in texts))
 
     def id(self, given: str) -> str:
-        """Return the id of a transcript, given the id or the name of its recording. An unknown text is returned as is.
-
-        Raises:
-            CorpusError: The recording has several transcripts, or what is given is no text.
-        """
+        """Return the id of a transcript, given the id or the name of its recording; an unknown text as it is."""
         return one_id(given, lambda text: self._store.has(text, "transcript"), self.with_name)
 
     def with_name(self, name: str) -> list[str]:
@@ -126,20 +111,11 @@ class RecordingNames:
 
 def _of_corpus(root: Path) -> RecordingNames:
     store = Store(root)
-    return RecordingNames(store, Ledger(root / "ledger.sqlite", store.submissions, store.recordings))
+    return RecordingNames(store, Ledger(Catalog(root, store)))
 
 
 def one_id(given: str, is_id: Callable[[str], bool], with_name: Callable[[str], list[str]]) -> str:
-    """Return the id of a transcript, given the id or the name of its recording. An unknown text is returned as is.
-
-    Args:
-        given: The id or name.
-        is_id: Returns True for the id of a transcript.
-        with_name: Returns the ids of the transcripts of the recordings with a name.
-
-    Raises:
-        CorpusError: The recording has several transcripts, or what is given is no text.
-    """
+    """Return the id of a transcript, given the id or the name of its recording. An unknown text is returned as is."""
     if not isinstance(given, str):
         raise CorpusError(
             "a transcript is named by one text, its id or the name of its recording, not by "
@@ -158,14 +134,7 @@ def one_id(given: str, is_id: Callable[[str], bool], with_name: Callable[[str], 
 
 
 def in_where(where: Any, id_of: Callable[[str], str]) -> Any:
-    """Return conditions with ids instead of names of recordings in the conditions on `transcript_id`.
-
-    Values of pyarrow and NumPy, and iterators, become Python values, so that they can be read several times.
-
-    Args:
-        where: The conditions.
-        id_of: Returns the id of a transcript, given the id or the name of its recording.
-    """
+    """Return conditions with ids instead of names of recordings in the conditions on `transcript_id`."""
     if isinstance(where, str) and _ID in where:
         where = parse(where)
     if isinstance(where, Iterator):

@@ -19,25 +19,13 @@ EMBEDDED = "embedded"
 
 
 def check_client(client: object, needed: str = "base_url") -> None:
-    """Check that a client, or None, was given.
-
-    Args:
-        client: The argument.
-        needed: An attribute that it must have.
-
-    Raises:
-        OptionError: It is no client.
-    """
+    """Check that a client, or None, was given."""
     if client is not None and not hasattr(client, needed):
         raise OptionError(f"client must be the result of voxframe.connect(), not of type {type(client).__name__}")
 
 
 def service_name(client: Client | None) -> str:
-    """Return the name of a client's service in the ledger. None: the service that `voxframe.connect()` would use.
-
-    Raises:
-        OptionError: It is no client.
-    """
+    """Return the name of a client's service in the ledger. None: the service that `voxframe.connect()` would use."""
     check_client(client)
     address = resolve().base_url if client is None else client.base_url
     return EMBEDDED if address is None or (client is not None and is_embedded(address)) else canonical(address)
@@ -61,11 +49,7 @@ class DefaultClient:
         self._client: Client | None = None
 
     def use(self, client: Client | None) -> Client:
-        """Return `client` and remember it. None: the one used last, otherwise that of `voxframe.connect()`.
-
-        Raises:
-            OptionError: It is no client.
-        """
+        """Return `client` and remember it. None: the one used last, otherwise that of `voxframe.connect()`."""
         from voxframe.client import connect
 
         check_client(client)

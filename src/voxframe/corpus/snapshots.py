@@ -32,14 +32,14 @@ from voxframe._text import quantity
 from voxframe.analysis.recordings import attach, repeated
 from voxframe.corpus import reading
 from voxframe.corpus.archive import Archive, MissingTranscriptError, changing
-from voxframe.corpus.ledger_file import clear_errors
+from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.metadata import Metadata, Wanted, is_named, to_frame, wanted_names, with_metadata
-from voxframe.corpus.part_files import parquet_options
 from voxframe.corpus.query import Query
 from voxframe.corpus.reading import Where
 from voxframe.corpus.recordings import in_where, one_id
 from voxframe.corpus.store import EXPORTS, View, check_writable
 from voxframe.corpus.store import folder as make_folder
+from voxframe.corpus.tables import parquet_options
 from voxframe.errors import CorpusError
 from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, TRANSCRIPT_TABLES, with_pandas
 from voxframe.validators import Integer, checked, name_list
@@ -345,12 +345,7 @@ class Snapshots:
         return rows
 
     def _steady(self, ids: Mapping[View, Sequence[str]], names: Sequence[str]) -> dict[str, Any]:
-        """Return all tables of some transcripts, with every table of a transcript made from the same payload.
-
-        Args:
-            ids: Transcripts to read, by kind of response.
-            names: Tables to read.
-        """
+        """Return all tables of some transcripts, with every table of a transcript made from the same payload."""
 
         def hashes() -> list[str | None]:
             return [self._archive.source_hash(i, view) for view in _VIEWS for i in ids[view]]

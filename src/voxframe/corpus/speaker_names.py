@@ -1,23 +1,20 @@
-"""Files of speaker names, `names/<id>.json`, and fingerprints of annotated turns. The payloads keep their labels.
-
-A file contains every past state and, last, the current one, so that changes can be undone. If a transcript is replaced,
-fingerprints tell which annotated turns are unchanged.
-"""
+"""Names of speakers in the catalog, and fingerprints of annotated turns. The payloads keep their labels."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxframe.corpus.transcript_files import TranscriptFiles
+from voxframe.corpus.catalog import Catalog
 from voxframe.errors import OptionError
-from voxframe.schema import SPEAKER_NAME
+from voxframe.frames.corrected import with_original
+from voxframe.schema import SPEAKER_NAME, TEXT_ORIGINAL
 from voxframe.validators import shown
 
 #: Fingerprint of a turn: its start in milliseconds, and its text as received.
@@ -25,40 +22,16 @@ Fingerprint: TypeAlias = tuple[int | None, str | None]
 
 
 def fingerprints(turns: pa.Table) -> dict[int, Fingerprint]:
-    """Return the fingerprint of each turn of a transcript, by `utterance_idx`.
-
-    Args:
-        turns: Table `utterances` of the transcript.
-    """
-    columns = (turns[name].to_pylist() for name in ("utterance_idx", "start_ms", "text"))
-    return {position: (start_ms, text) for position, start_ms, text in zip(*columns, strict=True)}
+    """Return the fingerprint of each turn of a transcript, by `utterance_idx`."""
+    turns = with_original(turns, "utterances")
+    columns = (turns[name].to_pylist() for name in ("utterance_idx", "start_ms", "text", TEXT_ORIGINAL.name))
+    return {n: (start, text if before is None else before) for n, start, text, before in zip(*columns, strict=True)}
 
 
 def unchanged(positions: Iterable[int], made_for: Mapping[int, Fingerprint], turns: pa.Table) -> set[int]:
-    """Return the positions of the turns that are unchanged.
-
-    Args:
-        positions: Positions of annotated turns (`utterance_idx`).
-        made_for: Fingerprints at the time of the annotation. A turn without one, from an older version, counts as
-            unchanged.
-        turns: The current table `utterances`.
-    """
+    """Return the positions of the turns that are unchanged."""
     now = fingerprints(turns)
     return {n for n in positions if n in now and made_for.get(n, now[n]) == now[n]}
-
-
-def as_json(made_for: Mapping[int, Fingerprint]) -> dict[str, list[int | str | None]]:
-    """Return fingerprints in the form stored in JSON files."""
-    return {str(position): list(fingerprint) for position, fingerprint in made_for.items()}
-
-
-def from_json(found: Mapping[str, list[int | str | None]]) -> dict[int, Fingerprint]:
-    """Return fingerprints from the form of `as_json`.
-
-    Raises:
-        ValueError, TypeError: The value has another form.
-    """
-    return {int(position): (start_ms, text) for position, (start_ms, text) in found.items()}  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
@@ -78,11 +51,7 @@ class SpeakerNames:
     made_for: Mapping[int, Fingerprint] = field(default_factory=dict)
 
     def still_valid(self, turns: pa.Table) -> SpeakerNames:
-        """Return the names without those of turns that have changed since.
-
-        Args:
-            turns: Table `utterances` of the transcript.
-        """
+        """Return the names without those of turns that have changed since."""
         same = unchanged(self.turns, self.made_for, turns) if self.turns else set()
         return replace(self, turns={n: who for n, who in self.turns.items() if n in same})
 
@@ -94,13 +63,11 @@ class SpeakerNames:
         return self.speakers.get(self.turns[position], self.turns[position])
 
 
-class SpeakerFiles:
-    """Speaker names on disk."""
+class NameLog:
+    """The names of speakers in the catalog, with every earlier state."""
 
-    def __init__(self, root: Path) -> None:
-        self._files = TranscriptFiles(root, "names", _parse)
-        #: Returns a context manager that holds the lock on the names of a transcript.
-        self.lock = self._files.lock
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
 
     def get(self, transcript_id: str) -> SpeakerNames:
         """Return the current names of a transcript."""
@@ -108,42 +75,42 @@ class SpeakerFiles:
 
     def history(self, transcript_id: str) -> list[SpeakerNames]:
         """Return every state of the names, the current one last."""
-        return self._files.get(transcript_id) or []
+        rows = self._catalog.rows("SELECT state FROM names WHERE transcript_id = ? ORDER BY n", [transcript_id])
+        return [state for (text,) in rows if (state := _parse(text)) is not None]
 
     def all(self) -> dict[str, SpeakerNames]:
         """Return the names of every transcript that has any, by transcript id."""
-        return {one.transcript_id: one.content[-1] for one in self._files.all().values()}
+        rows = self._catalog.rows("SELECT transcript_id, state FROM names ORDER BY transcript_id, n")
+        return {i: state for i, text in rows if (state := _parse(text)) is not None}
 
-    def keep(self, transcript_id: str, history: list[SpeakerNames]) -> None:
-        """Replace all states of a transcript. An empty history deletes the file."""
-        states = [asdict(names) | {"made_for": as_json(names.made_for)} for names in history]
-        self._files.keep(transcript_id, {"states": states} if states else None)
+    def add(self, transcript_id: str, names: SpeakerNames) -> None:
+        """Add a state, which is the current one."""
+        state = asdict(names) | {"made_for": {str(n): list(of) for n, of in names.made_for.items()}}
+        with self._catalog.writing() as tx:
+            (n,) = tx.rows("SELECT coalesce(max(n), -1) + 1 FROM names WHERE transcript_id = ?", [transcript_id])[0]
+            text = json.dumps(state, ensure_ascii=False)
+            tx.put("names", [{"transcript_id": transcript_id, "n": n, "state": text}])
+
+    def undo(self, transcript_id: str) -> bool:
+        """Remove the current state. Return False if there is none."""
+        with self._catalog.writing() as tx:
+            (n,) = tx.rows("SELECT max(n) FROM names WHERE transcript_id = ?", [transcript_id])[0]
+            return n is not None and bool(tx.drop("names", transcript_id=transcript_id, n=n))
 
 
-def _parse(found: dict[str, Any]) -> list[SpeakerNames]:
-    """Return the states of a file; at least one."""
-    return [
-        SpeakerNames(
-            dict(state["speakers"]),
-            {int(k): v for k, v in state["turns"].items()},
-            state["made"],
-            from_json(state.get("made_for", {})),
-        )
-        for state in found["states"]
-    ] or [SpeakerNames()]
+def _parse(text: str) -> SpeakerNames | None:
+    """Return a stored state; None if it is of a later version, so that it does not fit."""
+    try:
+        state = json.loads(text)
+        made_for = {int(n): (start_ms, of) for n, (start_ms, of) in state.get("made_for", {}).items()}
+        turns = {int(n): who for n, who in state["turns"].items()}
+        return SpeakerNames(dict(state["speakers"]), turns, state["made"], made_for)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
 
 
 def checked_text(value: object, description: str, longest: int) -> str | None:
-    """Return a name or a corrected text with single spaces between words. None stays None.
-
-    Args:
-        value: The text, as given.
-        description: Description of the text for the error message, such as "the name of a speaker".
-        longest: Maximum number of characters.
-
-    Raises:
-        OptionError: It is not text, empty, too long, or not valid Unicode.
-    """
+    """Return a name or a corrected text with single spaces between words. None stays None."""
     if value is None:
         return None
     text = " ".join(value.split()) if isinstance(value, str) else ""
@@ -155,16 +122,7 @@ def checked_text(value: object, description: str, longest: int) -> str | None:
 
 
 def checked_mapping(value: object, description: str, example: str) -> dict[Any, Any]:
-    """Return a mapping of names or texts as a dict.
-
-    Args:
-        value: The mapping, as given.
-        description: Description of the mapping for the error message, such as "names of speakers".
-        example: A mapping as code.
-
-    Raises:
-        OptionError: It is no mapping.
-    """
+    """Return a mapping of names or texts as a dict."""
     if not isinstance(value, Mapping):
         raise OptionError(f"{description} must be a dict, such as {example}, got {shown(value)}")
     return dict(value)
@@ -173,14 +131,7 @@ def checked_mapping(value: object, description: str, example: str) -> dict[Any, 
 def with_names(
     table: pa.Table, given: Mapping[str, SpeakerNames], turns_of: Callable[[str], pa.Table] | None = None
 ) -> pa.Table:
-    """Return a table with the column `speaker_name` after `speaker`.
-
-    Args:
-        table: The table. It is returned unchanged if it has no `speaker` or already has names.
-        given: Names of speakers by transcript id.
-        turns_of: Returns the utterances of a transcript, for tables without `utterance_idx`. A row belongs to the turn
-            with its label in which it starts.
-    """
+    """Return a table with the column `speaker_name` after `speaker`."""
     if "speaker" not in table.column_names or SPEAKER_NAME.name in table.column_names:
         return table
     name = table["speaker"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import pandas as pd
 import pyarrow as pa
@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 
 from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.correction_files import CurrentCorrections
-from voxframe.corpus.ledger_file import clear_errors
+from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.people import Assignment, People
 from voxframe.corpus.reading import Ids
 from voxframe.corpus.speaker_names import (
@@ -31,15 +30,6 @@ from voxframe.errors import OptionError
 _NAME = ("the name of a speaker", 200)  # description and maximum number of characters
 
 
-class _Checked(NamedTuple):
-    """Names of a transcript, the payload they were compared with, and those that still apply."""
-
-    names: SpeakerNames
-    settled: tuple[int, ...] | None
-    source_hash: str
-    valid: SpeakerNames
-
-
 class CurrentNames:
     """The names that apply to the current payloads.
 
@@ -47,69 +37,59 @@ class CurrentNames:
     correction has split off applies as long as this turn exists.
     """
 
-    def __init__(self, archive: Archive, corrections: CurrentCorrections) -> None:
-        self._archive, self._corrections = archive, corrections
-        self._checked: dict[str, _Checked] = {}
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._valid: dict[str, tuple[tuple[object, ...], SpeakerNames]] = {}
 
     def all(self) -> dict[str, SpeakerNames]:
         """Return the names of each transcript that has any, by transcript id."""
-        given = self._archive.names.all()
-        settled = self._archive.store.settled() if any(names.turns for names in given.values()) else None
-        return {
-            transcript_id: self._still_valid(transcript_id, names, settled) if names.turns else names
-            for transcript_id, names in given.items()
-        }
+        return {i: self._still_valid(i, names) for i, names in self._archive.names.all().items()}
 
     def add_to(self, table: pa.Table) -> pa.Table:
         """Return a table with the column `speaker_name`, if it has `speaker`."""
         if "speaker" not in table.column_names:
             return table
-        return with_names(table, self._of(table), partial(self._corrections.table, "utterances"))
+        return with_names(table, self._of(table), partial(self._archive.current, "utterances"))
 
     def _of(self, table: pa.Table) -> dict[str, SpeakerNames]:
         """Return the names that apply to a table: for rows of one transcript, without reading those of the others."""
         ids = table.slice(0, 1)["transcript_id"].to_pylist() if "transcript_id" in table.column_names else []
         if ids and table["transcript_id"][-1].as_py() == ids[0]:  # rows of a transcript are together
             names = self._archive.names.get(ids[0])
-            if not names.turns:
-                return {ids[0]: names} if names else {}
+            return {ids[0]: self._still_valid(ids[0], names)} if names else {}
         return self.all()
 
     def turns(self, transcript_id: str) -> pa.Table:
         """Return the turns as the service sent them, and after them those that corrections have split off."""
-        turns = self._archive.table("utterances", transcript_id)
-        now = self._corrections.table("utterances", transcript_id).select(turns.column_names)
+        turns = self.marked(transcript_id)
+        now = self._archive.current("utterances", transcript_id).select(turns.column_names)
         split_off = pc.invert(pc.is_in(now["utterance_idx"], turns["utterance_idx"].combine_chunks()))
         return pa.concat_tables([turns, now.filter(split_off).cast(turns.schema)])
+
+    def marked(self, transcript_id: str) -> pa.Table:
+        """Return the turns whose start and text tell whether a name still applies; see `turns`."""
+        if any(edit.action == "speakers" for edit in self._archive.edits.active(transcript_id)):
+            return self._archive.current("utterances", transcript_id)
+        return self._archive.table("utterances", transcript_id)
 
     def stale(self, transcript_id: str) -> list[tuple[int, str, Fingerprint]]:
         """Return the turns with a name that no longer applies: index, name and fingerprint."""
         names = self._archive.names.get(transcript_id)
-        if not names.turns:
-            return []
-        valid = names.still_valid(self.turns(transcript_id)).turns
+        valid = self._still_valid(transcript_id, names).turns
         return [
             (n, names.of_turn(n), names.made_for.get(n, (None, None))) for n in sorted(names.turns) if n not in valid
         ]
 
-    def _still_valid(self, transcript_id: str, names: SpeakerNames, settled: tuple[int, ...] | None) -> SpeakerNames:
-        """Return the names without those of turns that have changed.
-
-        Args:
-            transcript_id: Id of the transcript.
-            names: All its names.
-            settled: Result of `Store.settled`.
-        """
-        known = self._checked.get(transcript_id)
-        if known is not None and settled is not None and known.names is names and known.settled == settled:
-            return known.valid
-        source_hash = self._archive.source_hash(transcript_id)
-        if source_hash is None:
+    def _still_valid(self, transcript_id: str, names: SpeakerNames) -> SpeakerNames:
+        """Return the names without those of turns that have changed."""
+        source = self._archive.source_hash(transcript_id) if names.turns else None
+        if source is None:
             return names
-        same = known is not None and known.names is names and known.source_hash == source_hash
-        valid = known.valid if known and same else names.still_valid(self.turns(transcript_id))
-        self._checked[transcript_id] = _Checked(names, settled, source_hash, valid)
-        return valid
+        key = (names, source, self._archive.edits.hashes([transcript_id]).get(transcript_id))
+        known = self._valid.get(transcript_id)
+        if known is None or known[0] != key:
+            known = self._valid[transcript_id] = key, names.still_valid(self.turns(transcript_id))
+        return known[1]
 
 
 class Speakers:
@@ -166,19 +146,16 @@ class Speakers:
             checked_mapping({} if names is None else names, "the names of speakers", '{"A": "Ada"}'),
             checked_mapping({} if turns is None else turns, "the speakers of turns", '{2: "A"}'),
         )
-        files = self._archive.names
-        with clear_errors(self._archive.path), files.lock(transcript_id):
-            history = files.history(transcript_id)
-            now = history[-1] if history else SpeakerNames()
+        with clear_errors(self._archive.path), self._archive.kept(transcript_id):
+            now = self._archive.names.get(transcript_id)
             speakers = {k: v for k, v in {**now.speakers, **new_names}.items() if v is not None}
             corrected = {k: v for k, v in {**now.turns, **new_turns}.items() if v is not None}
-            there = fingerprints(self._archive.table("utterances", transcript_id)) if new_turns else {}
+            there = fingerprints(self._current.marked(transcript_id)) if new_turns else {}
             made_for = {**now.made_for, **{k: there[k] for k in new_turns if k in there}}
             made_for = {k: fingerprint for k, fingerprint in made_for.items() if k in corrected}
             if (speakers, corrected, made_for) != (now.speakers, now.turns, now.made_for):
                 made = datetime.now(UTC).isoformat(timespec="seconds")
-                with self._archive.kept(transcript_id):
-                    files.keep(transcript_id, [*history, SpeakerNames(speakers, corrected, made, made_for)])
+                self._archive.names.add(transcript_id, SpeakerNames(speakers, corrected, made, made_for))
         return self.get(transcript_id)
 
     def assign(
@@ -255,12 +232,9 @@ class Speakers:
         transcript_id = self._archive.recordings.id(transcript_id)
         if not self._archive.has(transcript_id):
             raise self._archive.missing(transcript_id)
-        files = self._archive.names
-        with clear_errors(self._archive.path), files.lock(transcript_id), self._archive.kept(transcript_id):
-            history = files.history(transcript_id)
-            if not history:
+        with clear_errors(self._archive.path), self._archive.kept(transcript_id):
+            if not self._archive.names.undo(transcript_id):
                 raise OptionError(f"the speakers of {transcript_id!r} have no names, so there is no change to undo")
-            files.keep(transcript_id, history[:-1])
         return self.get(transcript_id)
 
     def get(self, ids: str | Iterable[str] | None = None) -> pd.DataFrame:

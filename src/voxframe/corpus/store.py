@@ -26,7 +26,6 @@ import zstandard
 from voxframe._files import file_name, hidden_path, is_plain, private_folder, put_in_place, sync, write_atomic
 from voxframe.errors import CorpusError, DamagedFileError, NewerCorpusError, PayloadError
 from voxframe.frames import payloads
-from voxframe.schema import CORRECTED_TABLES
 
 #: Kinds of responses about a transcript.
 View: TypeAlias = Literal["transcript", "sentences", "paragraphs"]
@@ -43,9 +42,8 @@ UNFINISHED = frozenset({"queued", "processing"})
 #: A file or folder that changed less than this long ago may change again without a new modification time.
 RACY_NS = 2_000_000_000
 
-#: Version of the layout of a corpus. Version 1 had a Parquet file for each transcript and table. Manifests had no
-#: checksum in version 2, whose programs would delete those that have one.
-FORMAT = 3
+#: Version of the layout of a corpus. Earlier programs than those of version 4 know no catalog.
+FORMAT = 4
 
 _SUFFIX = ".json.zst"
 _SKIPPABLE = 0x184D2A50  # magic number of a zstd frame that decompressors skip
@@ -92,15 +90,7 @@ class Store:
         submission: Mapping[str, Any] | None = None,
         recording: Mapping[str, Any] | None = None,
     ) -> Stored:
-        """Store a payload, replacing an older one.
-
-        Args:
-            transcript_id: Id of the transcript.
-            view: Kind of response.
-            raw: The payload.
-            submission: Record of the submission that produced it. None (default): keep the stored one.
-            recording: Name and source of the recording, if it was not submitted. None (default): keep the stored one.
-        """
+        """Store a payload, replacing an older one."""
         self.prepare()
         frame = _COMPRESSOR.compress(raw)
         content = _hash(frame)
@@ -118,11 +108,7 @@ class Store:
         return None if found is None else found.raw
 
     def read(self, transcript_id: str, view: View) -> Stored | None:
-        """Return the payload as received with the marks of this very file, or None if it is not stored.
-
-        Raises:
-            DamagedFileError: The file is damaged, or the operating system cannot read it.
-        """
+        """Return the payload as received with the marks of this very file, or None if it is not stored."""
         path = self._raw_path(transcript_id, view)
         try:
             with path.open("rb") as file:
@@ -227,11 +213,7 @@ class Store:
             return None
 
     def settled(self) -> tuple[int, ...] | None:
-        """Return a value that differs after a change to the payload files; None if a change may be in progress.
-
-        It holds the modification time of every folder. The latest of these is not enough: if the clock is set back, a
-        later change has an earlier time.
-        """
+        """Return a value that differs after a change to the payload files; None if a change may be in progress."""
         changed = tuple(os.stat(place).st_mtime_ns for place in self._folders())  # noqa: PTH116  fast
         return changed if time.time_ns() - max(changed, default=0) > RACY_NS else None
 
@@ -264,20 +246,13 @@ class Store:
             sync(path.parent)
 
     def files(self, transcript_id: str) -> list[Path]:
-        """Return the files and folders of a transcript that exist, its payload first, and unfinished files last.
-
-        Raises:
-            NotADirectoryError: A folder that may hold some of them is a symbolic link.
-        """
+        """Return the files and folders of a transcript that exist, its payload first, and unfinished files last."""
         stem = file_name(transcript_id)
         payload = self._raw_path(transcript_id, "transcript").name.removesuffix(_SUFFIX)
         places = (self._raw, self._raw / _shard(payload))  # another program may have put one directly in `raw/`
         found = [
             *(place / f"{payload}{_suffix(view)}" for view in get_args(View) for place in places),
             self._original(transcript_id),
-            self.root / "names" / f"{stem}.json",
-            self.root / "corrections" / f"{stem}.json",
-            *(corrected_table(self.root, name, transcript_id) for name in CORRECTED_TABLES),
             *self.redacted_audio(transcript_id),
             self.redacted_download(transcript_id),
         ]
@@ -308,25 +283,15 @@ class Store:
         return Path(flat if os.path.exists(flat) else f"{self._raw}/{_shard(stem)}/{name}")  # noqa: PTH110  fast
 
     def prepare(self) -> None:
-        """Create the folders and upgrade an older corpus, once per process and if they were deleted.
-
-        Raises:
-            CorpusError: The directory cannot be written, or belongs to a newer version of voxframe.
-        """
+        """Create the folders and upgrade an older corpus, once per process and if they were deleted."""
         check_writable(self.root)
         if self._prepared and self._raw.is_dir():
             return
         try:
             private_folder(self.root)
             folder(self._raw)
-            own = [self.root / name for name in (".", "names", "corrections", "corrections/tables")]
-            for place in (*own, *map(Path, self._folders())):
+            for place in (self.root, *map(Path, self._folders())):
                 sweep(place)
-            for path in self._raw.glob(f"*{_SUFFIX}"):  # of format 1
-                stem = path.name.partition(".")[0]
-                into = self._raw / _shard(stem)
-                folder(into)
-                path.replace(into / path.name)
             if _format(self.root) != FORMAT:
                 write_atomic(self.root / _FORMAT_FILE, json.dumps({"format": FORMAT}).encode() + b"\n")
         except OSError as e:
@@ -390,11 +355,7 @@ def is_writable(root: Path) -> bool:
 
 
 def check_writable(root: Path) -> None:
-    """Check that a corpus may be changed by this version of voxframe.
-
-    Raises:
-        NewerCorpusError: It was written by a newer version. As an OSError, it is handled like a read-only disk.
-    """
+    """Check that a corpus may be changed by this version of voxframe."""
     if (found := _format(root)) > FORMAT:
         raise NewerCorpusError(
             f"the corpus {root} has format {found}, which a newer voxframe wrote. This version knows format {FORMAT}: "
@@ -420,11 +381,7 @@ def _stamp(stat: os.stat_result) -> str:
 
 
 def folder(path: Path) -> None:
-    """Create a folder of a corpus.
-
-    Raises:
-        NotADirectoryError: A symbolic link is in its place.
-    """
+    """Create a folder of a corpus."""
     check_no_link(path)
     if not path.is_dir():
         path.mkdir(exist_ok=True)
@@ -432,18 +389,9 @@ def folder(path: Path) -> None:
 
 
 def check_no_link(path: Path) -> None:
-    """Check that a folder is not a symbolic link: writing through it would change files elsewhere.
-
-    Raises:
-        NotADirectoryError: It is one.
-    """
+    """Check that a folder is not a symbolic link: writing through it would change files elsewhere."""
     if path.is_symlink():
         raise NotADirectoryError(errno.ENOTDIR, f"{path} is a symbolic link, through which nothing is written")
-
-
-def corrected_table(root: Path, name: str, transcript_id: str) -> Path:
-    """Return the path of a corrected table of a transcript."""
-    return root / "corrections" / "tables" / f"{file_name(transcript_id)}.{name}.arrow"
 
 
 def _hash(frame: bytes) -> str:
@@ -463,11 +411,7 @@ _COMPRESSOR = _Compressor()
 
 
 def decompress(data: bytes) -> bytes:
-    """Return the content of the first zstd frame of `data`, even if its header does not state the size.
-
-    Raises:
-        zstandard.ZstdError: The frame is invalid, damaged or incomplete.
-    """
+    """Return the content of the first zstd frame of `data`, even if its header does not state the size."""
     stream = zstandard.ZstdDecompressor().decompressobj()
     raw = stream.decompress(data)
     if not stream.eof:
@@ -489,10 +433,7 @@ def _unreadable(path: Path, error: OSError) -> DamagedFileError:
 
 
 def note_in(file: IO[bytes]) -> dict[str, Any] | None:
-    """Return the note in an open payload file, with the `transcript_id` and the `content`.
-
-    None if it is damaged, or if another program wrote the file.
-    """
+    """Return the note in an open payload file, with the `transcript_id` and the `content`."""
     try:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - 4))

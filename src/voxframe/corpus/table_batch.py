@@ -8,9 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from voxframe import frames
-from voxframe.corpus.part import NewMember, PartWriter, new_member
-from voxframe.corpus.parts import LARGEST, OPEN
 from voxframe.corpus.store import Stored, View
+from voxframe.corpus.tables import NewMember, NewPart, new_member
 from voxframe.errors import CorpusError, PayloadError, VoxframeError
 
 if TYPE_CHECKING:
@@ -50,8 +49,7 @@ class TableBatch:
         self._held: list[_Held] = []
         self._storing: dict[str, _Storing] = {}
         self._mutex = threading.Lock()
-        self._waiting: dict[View, dict[str, NewMember]] = {}
-        self._writers: dict[View, PartWriter] = {}
+        self._parts: dict[View, NewPart] = {}
 
     def put(
         self,
@@ -62,19 +60,7 @@ class TableBatch:
         recording: Mapping[str, object] | None = None,
         document: Any = None,
     ) -> None:
-        """Store a payload and its tables. Both are on the disk after `close`, or earlier. One thread may call this.
-
-        Args:
-            transcript_id: Id of the transcript.
-            view: Kind of response.
-            raw: The payload.
-            failed: See `make`.
-            recording: See `Archive.put`.
-            document: See `make`.
-
-        Raises:
-            CorpusError, OSError: The id is invalid, or this payload or an earlier one cannot be written.
-        """
+        """Store a payload and its tables. Both are on the disk after `close`, or earlier. One thread may call this."""
         self._archive.check_id(transcript_id, view)
         self.settle(transcript_id)
         # The disk is written while the tables of this payload and the next are made.
@@ -90,16 +76,7 @@ class TableBatch:
         failed: Callable[[VoxframeError], None],
         document: Any = None,
     ) -> None:
-        """Make the tables of a payload now, or together with those of the next ones. One thread may call this.
-
-        Args:
-            transcript_id: Id of the transcript.
-            view: Kind of response.
-            raw: The payload.
-            stored: Waits until the payload is stored.
-            failed: Called if the payload is stored but cannot be read, at the latest by `make_held`.
-            document: Result of `frames.decode_transcript` for the payload. None (default): decode it.
-        """
+        """Make the tables of a payload now, or together with those of the next ones. One thread may call this."""
         if document is None and view == "transcript":
             document = frames.decode_transcript(raw)
         one = _Held(transcript_id, view, raw, stored, failed, document)
@@ -154,29 +131,16 @@ class TableBatch:
     def add(self, view: View, new: NewMember) -> None:
         """Add a transcript. It can be read from the tables on disk after `close`, or earlier."""
         with self._mutex:
-            writer, waiting = self._writers.get(view), self._waiting.setdefault(view, {})
-            if writer is not None and new.transcript_id in writer.part.ids:
-                self._publish(view)
-                writer = None
-            if writer is None:
-                waiting[new.transcript_id] = new
-                if len(waiting) >= OPEN:
-                    self._archive.prepare()
-                    self._writers[view] = PartWriter(self._archive.parts, view)
-                    for one in waiting.values():
-                        self._add(view, one)
-                    waiting.clear()
-            else:
-                self._add(view, new)
-                if writer.part.count >= LARGEST:
-                    self._publish(view)
-
-    def _add(self, view: View, new: NewMember) -> None:
-        try:
-            self._writers[view].add(new)
-        except BaseException:  # Ctrl-C, too: some tables may have the transcript and others not
-            self._writers.pop(view).discard()
-            raise
+            if view in self._parts and new.transcript_id in self._parts[view].members:
+                self._write(view)
+            part = self._parts.setdefault(view, NewPart(view))
+            try:
+                part.add(new)
+            except BaseException:  # Ctrl-C, too: some tables may have the transcript and others not
+                del self._parts[view]
+                raise
+            if part.is_full:
+                self._write(view)
 
     def close(self) -> None:
         """Write what was collected."""
@@ -185,25 +149,9 @@ class TableBatch:
             self._settle_all_but(0)
         finally:
             self._thread.shutdown()
-            self._write()
+            with self._mutex:
+                for view in [*self._parts]:
+                    self._write(view)
 
-    def _write(self) -> None:
-        with self._mutex:
-            try:
-                for view in [*self._writers]:
-                    self._publish(view)
-                for view, waiting in self._waiting.items():
-                    for new in waiting.values():
-                        self._archive.write_table(view, new)
-            finally:
-                for writer in self._writers.values():
-                    writer.discard()
-
-    def _publish(self, view: View) -> None:
-        writer = self._writers.pop(view)
-        try:
-            writer.finish()
-            self._archive.write_parts(writer)
-        except BaseException:
-            writer.discard()
-            raise
+    def _write(self, view: View) -> None:
+        self._archive.write_part(self._parts.pop(view))

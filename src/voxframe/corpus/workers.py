@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from voxframe import errors
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.ledger_file import clear_errors
+from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.store import View
 from voxframe.corpus.table_batch import TOGETHER, TableBatch
 from voxframe.errors import CorpusError, DamagedFileError, PayloadError, VoxframeError
@@ -93,11 +93,7 @@ class Result(NamedTuple):
 
 
 def perform(archive: Archive, batch: TableBatch, tasks: Sequence[Task]) -> list[Result]:
-    """Perform tasks in this process. Return their results.
-
-    Raises:
-        CorpusError, OSError: The corpus cannot be written.
-    """
+    """Perform tasks in this process. Return their results."""
     errors: dict[int, str] = {}
     done = [_begin(archive, batch, task, partial(errors.__setitem__, place)) for place, task in enumerate(tasks)]
     batch.make_held()
@@ -163,7 +159,6 @@ class StoringProcesses:
         self._threads: list[threading.Thread] = []
 
     def __enter__(self) -> Self:
-        _read_manifests(self._archive)
         self._pool = pa.default_memory_pool()
         pa.set_memory_pool(pa.system_memory_pool())  # the default pool of pyarrow keeps 45 MB more
         return self
@@ -198,14 +193,7 @@ class StoringProcesses:
         self._collect()
 
     def do(self, tasks: Sequence[Task], tell: Callable[[int, Result], None], *, here: bool = False) -> None:
-        """Perform tasks now or soon, in one process. Tasks of one transcript are performed in order.
-
-        Args:
-            tasks: The tasks; the more there are, the less time each takes.
-            tell: Called with the position of each task and its result, at the latest when the context ends. It is
-                called in this thread.
-            here: Perform them now, in this process, so that `settle` waits until they are on the disk.
-        """
+        """Perform tasks now or soon, in one process. Tasks of one transcript are performed in order."""
         for task in tasks:
             self.settle(task.transcript_id)
         self._count += len(tasks)
@@ -270,8 +258,7 @@ class StoringProcesses:
         self._here.close()
         for thread in self._threads:
             thread.join(patience_s)
-        if self._children:
-            self._archive.parts.refresh()  # the others have written parts that are not merged yet
+        if self._children:  # they have written parts that are not merged yet
             self._archive.merge_later()
 
     def _feed(self, child: subprocess.Popen[bytes]) -> None:
@@ -368,26 +355,13 @@ class _Connection:
 
 
 def rebuild(archive: Archive, workers: int | None, *, verify: bool, progress: bool) -> int:
-    """Rebuild stale tables, without rows of payloads that are gone. Exports come last, because they need the words.
-
-    Args:
-        archive: The payloads and tables.
-        workers: Number of processes. None: one per core.
-        verify: Read files to their end.
-        progress: Show a progress bar.
-
-    Returns:
-        Number of payloads with rebuilt tables.
-
-    Raises:
-        CorpusError: A payload is damaged, or the disk cannot be written. Raised after all others are done.
-    """
+    """Rebuild stale tables, without rows of payloads that are gone. Exports come last, because they need the words."""
     from tqdm.auto import tqdm  # the other processes start a tenth faster without it
 
     count, wrong = 0, list[str]()
     if verify and archive.path.is_dir():
         with clear_errors(archive.path):
-            archive.prepare(again=True)  # the files without rows, which no part has, may be damaged, too
+            archive.files.write_schemas()  # these may be damaged, too
     for view in get_args(View):
         with clear_errors(archive.path):
             archive.drop_orphans(view)
@@ -406,12 +380,6 @@ def rebuild(archive: Archive, workers: int | None, *, verify: bool, progress: bo
     if wrong:
         raise CorpusError("; ".join(wrong))
     return count
-
-
-def _read_manifests(archive: Archive) -> None:
-    """Read the manifests while nothing else takes memory, and keep what adding needs of them."""
-    archive.parts.refresh()
-    archive.parts.release()
 
 
 def _cores() -> int:
@@ -436,7 +404,6 @@ def main() -> None:
     """Perform the tasks of another process."""
     archive, out = Archive(Path(sys.argv[1])), sys.stdout.buffer
     archive.merges = False  # the other process does
-    _read_manifests(archive)
     read: queue.Queue[_Tasks | None] = queue.Queue(1)
     threading.Thread(target=_read, args=(sys.stdin.buffer, read), daemon=True).start()  # while others are performed
     try:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 from voxframe._text import UNSPACED, join_words
-from voxframe.analysis.search_terms import fold
 
 _UNSPACED = re.compile(UNSPACED)
 
@@ -59,6 +58,8 @@ def realign(words: Sequence[TurnWord], text: str, start: int | None = None, end:
         [('We', 0, 100, None), ('meet', 100, 188, 'meat'), ('right', 188, 300, ''), ('here.', 400, 600, None)]
     """
     from rapidfuzz.distance import Levenshtein
+
+    from voxframe.analysis.search_terms import fold  # imports pandas, which processes that store payloads need not
 
     if not words:
         return []

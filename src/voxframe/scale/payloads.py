@@ -17,8 +17,8 @@ from voxframe import frames
 from voxframe._files import write_atomic
 from voxframe.corpus.export import table_names
 from voxframe.corpus.importing import contents, is_payload_file
-from voxframe.corpus.part_files import parquet_options, stored_schema
 from voxframe.corpus.store import EXPORTS, is_corpus, note_in
+from voxframe.corpus.tables import parquet_options, stored_schema
 from voxframe.errors import MissingExtraError, OptionError, PayloadError
 from voxframe.export.targets import check_target, store_settings
 from voxframe.frames.payloads import payloads

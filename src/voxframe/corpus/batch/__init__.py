@@ -30,12 +30,11 @@ from voxframe.corpus.batch.reconcile import find_lost_jobs
 from voxframe.corpus.batch.submit import BatchResult, Sender, count, read_again, send_all, store_plan
 from voxframe.corpus.batch.sync import CONCURRENCY, Adoption, Fetching, keep
 from voxframe.corpus.batch.worker_pool import AdaptiveThrottle, run_in_threads
+from voxframe.corpus.catalog import FORGOTTEN, clear_errors
 from voxframe.corpus.importing import Added, Payloads, add_payloads
 from voxframe.corpus.job import LOST, PENDING, Job, State, new_job
 from voxframe.corpus.ledger import Ledger
-from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.metadata import jobs_frame
-from voxframe.corpus.people import People
 from voxframe.corpus.search import Search
 from voxframe.corpus.services import EMBEDDED, DefaultClient, ReadsElsewhere, service_name
 from voxframe.corpus.snapshots import Snapshots, snapshots_with
@@ -65,12 +64,10 @@ class Batch:
         archive: Archive,
         ledger: Ledger,
         search: Search,
-        people: People,
         snapshots: Snapshots,
         default_client: DefaultClient,
     ) -> None:
         self._archive, self._ledger, self._search, self._snapshots = archive, ledger, search, snapshots
-        self._people = people
         self._default_client = default_client
 
     def overview(self) -> dict[str, str]:
@@ -230,24 +227,16 @@ class Batch:
             return jobs_frame(self._ledger.jobs())
 
     def known_id(self, transcript_id: str) -> str:
-        """Return the id of a transcript or job of which anything is left, given the id or the name of its recording.
-
-        Raises:
-            CorpusError: Nothing is left of it, the recording has several transcripts, or a folder is a symbolic link.
-        """
+        """Return the id of a transcript or job of which anything is left, given the id or the name of its recording."""
         with clear_errors(self._archive.path):
             found = self._archive.recordings.id(transcript_id)
-            places = (self._archive.has_left, self._people.has, self._search.has, self._ledger.has)
+            places = (self._archive.has_left, self._search.has)
             if not any([has(found) for has in places]):  # noqa: C419  each reports a symbolic link
                 raise self._archive.missing(found)
         return found
 
     def forget(self, transcript_id: str, remote: bool, client: Client | None) -> None:
-        """Delete a transcript in an order in which a call that fails can be repeated.
-
-        It is first deleted at the service. Its jobs are next, because `sync` would fetch it again. Its payload and rows
-        follow. The name of its recording is last, because it may stand for the id.
-        """
+        """Delete a transcript in an order in which a call that fails can be repeated."""
         checked("remote", remote, Boolean())
         transcript_id = self.known_id(transcript_id)
         with clear_errors(self._archive.path):
@@ -256,9 +245,8 @@ class Batch:
                 self._forget_remote(transcript_id, {job.service for job in jobs}, self._default_client.use(client))
             self._ledger.drop_jobs(transcript_id)
             self._archive.remove(transcript_id)
-            self._people.forget(transcript_id)
             self._search.purge(transcript_id)
-            self._ledger.remove(transcript_id)
+            self._archive.catalog.forget(transcript_id, FORGOTTEN)
             if left := snapshots_with(self._snapshots, transcript_id):
                 warnings.warn(
                     f"transcript {transcript_id!r} is deleted from the corpus, but snapshots still contain it: "
@@ -341,10 +329,7 @@ class Batch:
 
 
 def _shares(client: Client, pending: Collection[Job]) -> tuple[float, str]:
-    """Return the progress of unfinished jobs, added up (1 for a whole job), and a text with their states.
-
-    Only the embedded server reports progress; it is 0 for all others.
-    """
+    """Return the progress of unfinished jobs, added up (1 for a whole job), and a text with their states."""
     known: dict[str, float] = {}
     with suppress(ServiceError):
         known = client.progress()
@@ -355,11 +340,6 @@ def _shares(client: Client, pending: Collection[Job]) -> tuple[float, str]:
 
 
 def planned(ledger: Ledger, audio: str | os.PathLike[str], service: str, **options: Unpack[Options]) -> Job:
-    """Return the job of a recording that is not sent yet.
-
-    Raises:
-        OptionError: An option is invalid, or `audio` is not a path or URL.
-        AudioError: The file cannot be read.
-    """
+    """Return the job of a recording that is not sent yet."""
     body, source = check(**options), one_source(audio)
     return new_job(source, identify(source, ledger).identity, body, service)

@@ -108,21 +108,7 @@ class ManyFiles:
 
 
 def identify(source: str, files: Files, *, measure: bool = False) -> Media:
-    """Return the identity of a recording.
-
-    A file is hashed once, and again only if its size or times change. The ctime is one of them, because no program can
-    set it back.
-
-    Args:
-        source: Path or URL.
-        files: Cache of file hashes.
-        measure: Determine the duration, too.
-
-    Raises:
-        AudioError: The file cannot be read.
-        OptionError: The URL cannot be fetched by a service.
-        MissingExtraError: The store needs an extra that is not installed.
-    """
+    """Return the identity of a recording."""
     if is_address(source):
         return Media(canonical(check_address(source)), "")
     before = signature(source)
@@ -144,21 +130,12 @@ def identify(source: str, files: Files, *, measure: bool = False) -> Media:
 
 
 def opened(source: str) -> IO[bytes]:
-    """Open a file for reading.
-
-    Raises:
-        AudioError: The file cannot be read.
-        MissingExtraError: The store needs an extra that is not installed.
-    """
+    """Open a file for reading."""
     return reading(source, lambda: _open(source))
 
 
 def signature(source: str) -> str:
-    """Return a text that changes when a file changes.
-
-    Raises:
-        AudioError: The file does not exist, is empty, or is a directory or a pipe.
-    """
+    """Return a text that changes when a file changes."""
     if is_remote(source):
         system, path = filesystem(source)
         return str(reading(source, lambda: system.ukey(path)))
@@ -212,12 +189,7 @@ def _fsspec() -> Any:
 
 
 def filesystem(source: str) -> tuple[Any, str]:
-    """Return the file system of a URL such as s3://bucket/folder, and the path in it.
-
-    Raises:
-        AudioError: It cannot be reached.
-        MissingExtraError: The store needs an extra that is not installed.
-    """
+    """Return the file system of a URL such as s3://bucket/folder, and the path in it."""
     found: tuple[Any, str] = reading(source, lambda: _fsspec().url_to_fs(source))
     return found
 
@@ -275,11 +247,7 @@ class Recording:
 
 
 def one_source(given: object) -> str:
-    """Return the path or URL of one recording as text.
-
-    Raises:
-        OptionError: It is neither text nor a path, or it is empty.
-    """
+    """Return the path or URL of one recording as text."""
     source = os.fspath(given) if isinstance(given, str | os.PathLike) else None
     if not isinstance(source, str) or not source:
         raise OptionError(
@@ -289,18 +257,7 @@ def one_source(given: object) -> str:
 
 
 def expand(sources: Recordings) -> list[Recording]:
-    """Return every recording that the sources stand for, in order. Files of a folder or pattern are sorted.
-
-    Args:
-        sources: A path, a pattern, a folder (searched recursively), an http or https URL, a URL that fsspec knows
-            (`s3://bucket/calls/*.mp3`), an iterable of these, or a DataFrame. The DataFrame has one column of sources
-            named audio, path, url, source, file or audio_url. A column `recording` names the recordings; its other
-            columns are metadata.
-
-    Raises:
-        OptionError: The sources have another type, or the DataFrame is ambiguous.
-        AudioNotFoundError: A path, a pattern or a folder matches no recording.
-    """
+    """Return every recording that the sources stand for, in order. Files of a folder or pattern are sorted."""
     if isinstance(sources, pd.DataFrame):
         return list(_of_frame(sources))
     several = [sources] if isinstance(sources, str | os.PathLike) else sources

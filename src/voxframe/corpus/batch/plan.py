@@ -172,23 +172,7 @@ def make_plan(
     measure: bool,
     progress: bool | None = None,
 ) -> Plan:
-    """Return the plan of a batch, without a request to a service.
-
-    Args:
-        ledger: The ledger.
-        recordings: The recordings.
-        options: Options as returned by `voxframe.options.check`.
-        service: Name of the service.
-        measure: Determine durations.
-        progress: Show a progress bar. None (default): only in an interactive session, after one second.
-
-    Raises:
-        AudioNotFoundError: A file does not exist.
-        OptionError: A URL or a metadata value is invalid.
-
-    Warns:
-        CorpusWarning: A recording is given twice with different metadata.
-    """
+    """Return the plan of a batch, without a request to a service."""
     notes = [metadata_to_json(recording.metadata) for recording in recordings]
     found = _identify(ledger, [recording.source for recording in recordings], measure, progress)
     jobs = ledger.jobs(service)

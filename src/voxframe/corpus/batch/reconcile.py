@@ -44,25 +44,7 @@ _UNSET: tuple[object, ...] = (None, False, 0, "", [], ())
 
 
 def find_lost_jobs(ledger: Ledger, client: Client) -> int:
-    """Look in the service's list for submissions whose response was lost.
-
-    `claim_listed_job` decides which job in the list belongs to a submission. If none does, the submission never reached
-    the service, provided that:
-
-    - The request had time to arrive.
-    - The list was read back to a job that is known to be older, or to its end.
-    - The list shows a job that was sent later, under the URL it was sent with.
-    - Every job in the list with the URL of this submission belongs to another one.
-
-    These conditions show that the account is the right one, that the service repeats URLs, and that the list is
-    complete and current. If one of them does not hold, the submission becomes "uncertain".
-
-    Returns:
-        Number of submissions that were found.
-
-    Raises:
-        ServiceError: The list could not be fetched. A job in it that cannot be fetched leaves its submission undecided.
-    """
+    """Look in the service's list for submissions whose response was lost."""
     service = service_name(client)
     lost = ledger.jobs(service, LOST)
     if not lost:
@@ -156,10 +138,7 @@ class History:
 
 
 def _is_last(page: TranscriptPage, seen: int) -> bool:
-    """Return True if the list ends with this page.
-
-    A full page without a link, or a total above the number of transcripts, means that the service truncated the list.
-    """
+    """Return True if the list ends with this page."""
     return not page.prev_url and len(page) < (page.limit or LIST_LIMIT) and seen >= (page.result_count or 0)
 
 
@@ -190,24 +169,7 @@ def _had_time(job: Job, date: datetime, clock_s: float) -> bool:
 
 
 def claim_listed_job(ledger: Ledger, client: Client, job: Job, listed: Iterable[TranscriptItem]) -> Job | None:
-    """Find the job of a submission in the service's list and record its id in the ledger.
-
-    The job has the audio URL of the submission, belongs to no other submission, and echoes no option that contradicts a
-    requested one. Some services give equal audio the same URL. If the job could also belong to another submission whose
-    response was lost, the one with more confirmed options gets it. Otherwise it stays unassigned.
-
-    Args:
-        ledger: The ledger.
-        client: The service.
-        job: The submission, locked by the caller.
-        listed: Transcripts of the service's list.
-
-    Returns:
-        The submission with its transcript id, or None.
-
-    Raises:
-        ServiceError: The options of a transcript could not be fetched.
-    """
+    """Find the job of a submission in the service's list and record its id in the ledger."""
     same = {item.id: item for item in listed if item.audio_url is not None and item.audio_url == job.address}
     if not same:
         return None
@@ -236,12 +198,7 @@ def claim_listed_job(ledger: Ledger, client: Client, job: Job, listed: Iterable[
 
 
 def contradicts(job: Job, answer: Mapping[str, Any]) -> bool:
-    """Return True if a transcript echoes an option with another value than the submission requested.
-
-    Args:
-        job: The submission.
-        answer: The transcript as returned by the service.
-    """
+    """Return True if a transcript echoes an option with another value than the submission requested."""
     asked = json.loads(job.options)
     echoed = _echoed(asked, answer)
     detected = asked.get("language_detection") or echoed.get("language_detection")

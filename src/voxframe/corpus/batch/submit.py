@@ -48,23 +48,7 @@ class Sender:
         self.asked: set[str] = set()
 
     def send(self, job: Job, source: str, body: Mapping[str, Any], states: Collection[State] = PENDING) -> Job:
-        """Create the job of a submission at the service, unless another process or thread has done so.
-
-        Args:
-            job: The submission.
-            source: Path or URL of the recording.
-            body: Options as returned by `voxframe.options.check`.
-            states: The job is sent only if it is in one of these states.
-
-        Returns:
-            The updated job.
-
-        Raises:
-            AudioError: The recording cannot be read, or its content has changed.
-            ServiceError: The service refused it, is unreachable, or its response was lost. The state in the ledger is
-                then "error", "planned" or "uncertain".
-            Stopped: The batch is being stopped.
-        """
+        """Create the job of a submission at the service, unless another process or thread has done so."""
         with self._turn(job.key):
             job = self._ledger.find(job.key) or job
             if job.state not in states:
@@ -267,21 +251,7 @@ def send_all(
     progress: bool | None,
     states: Collection[State] = PENDING,
 ) -> int:
-    """Send several submissions concurrently.
-
-    A recording that cannot be read or is refused does not stop the others.
-
-    Args:
-        ledger: Records each step.
-        client: The service.
-        wanted: The submissions.
-        concurrency: Maximum number of concurrent submissions.
-        progress: Show a progress bar. None: only in an interactive session, after one second.
-        states: Jobs are sent only if they are in one of these states.
-
-    Returns:
-        Number of jobs that were created.
-    """
+    """Send several submissions concurrently."""
     batch = _Sending(ledger, client, concurrency, states)
     try:
         with Progress("submitting", jobs=len(wanted), show=progress) as bar:

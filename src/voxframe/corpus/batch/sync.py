@@ -35,18 +35,7 @@ _DELETED = "http://deleted_by_user"
 
 
 def keep(archive: Archive, ledger: Ledger, job: Job, handle: Transcript, batch: TableBatch | None = None) -> Job:
-    """Store the payload of a finished job, together with the job, and record in the ledger that it is finished.
-
-    Args:
-        archive: Stores the payloads.
-        ledger: The jobs.
-        job: The job.
-        handle: Its transcript.
-        batch: Collects the tables of many transcripts. None (default): write them now.
-
-    Raises:
-        CorpusError: The corpus cannot be written.
-    """
+    """Store the payload of a finished job, together with the job, and record in the ledger that it is finished."""
     seconds = handle.audio_duration_s
     done = replace(
         job,

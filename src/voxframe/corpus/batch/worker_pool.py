@@ -76,11 +76,7 @@ class AdaptiveThrottle:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Wait until a request may begin, and hold its place until the block ends.
-
-        Raises:
-            Stopped: The batch is being stopped.
-        """
+        """Wait until a request may begin, and hold its place until the block ends."""
         with self._change:
             while self._active >= self.limit or time.monotonic() < self._until:
                 self._check()
@@ -101,12 +97,7 @@ class AdaptiveThrottle:
             self._paused_s, self._failures, self._patience_s = 0.0, 0, PATIENCE_S
 
     def back_off(self, error: ServiceError) -> None:
-        """Pause all threads after a transient error. Call it only if repeating the request is safe.
-
-        Raises:
-            ServiceError: `error` itself, if it is not transient or has lasted too long.
-            Stopped: The batch is being stopped.
-        """
+        """Pause all threads after a transient error. Call it only if repeating the request is safe."""
         if not error.transient:
             raise error
         with self._change:
@@ -127,13 +118,7 @@ class AdaptiveThrottle:
         self._check()
 
     def retry(self, work: Callable[[], T]) -> T:
-        """Call a function that is safe to repeat until it succeeds.
-
-        Raises:
-            ServiceError: The error is not transient, or has lasted too long.
-            UnreadableAnswerError: The response could not be read `MAX_UNREADABLE` times.
-            Stopped: The batch is being stopped.
-        """
+        """Call a function that is safe to repeat until it succeeds."""
         unreadable = 0
         while True:
             try:
@@ -161,22 +146,7 @@ def run_in_threads(
     stop: threading.Event,
     done: Callable[[], object] = lambda: None,
 ) -> None:
-    """Call `work` with every item.
-
-    The threads are daemons, so none keeps the interpreter alive. An error in one thread stops all others at their next
-    step.
-
-    Args:
-        items: The items.
-        work: Function of one item, called in one of the threads.
-        threads: Number of threads.
-        stop: Event that stops the work. It is set on Ctrl-C and on an error.
-        done: Function called in the calling thread after each item.
-
-    Raises:
-        Exception: The first one that `work` raised.
-        KeyboardInterrupt: Ctrl-C was pressed. Running work has finished or used up `GRACE_S`.
-    """
+    """Call `work` with every item."""
     waiting: queue.SimpleQueue[T] = queue.SimpleQueue()
     count = 0
     for item in items:

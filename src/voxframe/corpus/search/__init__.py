@@ -13,7 +13,6 @@ import pyarrow as pa
 from voxframe.analysis.grouping import people_of
 from voxframe.analysis.recordings import attach
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.metadata import Metadata, Wanted, apart, is_named, join, resolve, without_person
 from voxframe.corpus.people import People
 from voxframe.corpus.query import Query
@@ -54,32 +53,27 @@ class Search:
         query: Query,
         names: CurrentNames,
         metadata: Metadata,
-        corrections: CurrentCorrections,
         people: People,
     ) -> None:
         self._archive, self._query, self._names, self._metadata = archive, query, names, metadata
-        self._corrections, self._people = corrections, people
+        self._people = people
 
     @cached_property
     def index(self) -> SearchIndex:
         """The search index; loaded when it is first used."""
-        words = partial(self._corrections.each, "words", columns=WORD_COLUMNS)
-        return SearchIndex(self._archive.store, words, self._corrections.stamps)
+        words = partial(self._archive.each, "words", columns=WORD_COLUMNS)
+        return SearchIndex(self._archive.store, words, self._archive.edits.stamps)
 
     def _view(self, *, corrected: bool) -> OpenIndex:
         """Return the index. With corrected=False, it has the words of the service instead of the corrected ones."""
         view = self.index.view()
-        edited = [] if corrected else [i for i in self._corrections.edits() if i in view.known]
+        edited = [] if corrected else [i for i in self._archive.edits.hashes() if i in view.known]
         return view.replaced({i: self._archive.table("words", i) for i in edited}) if edited else view
 
     @cached_property
     def meaning(self) -> MeaningSearch:
         """Search by meaning; loaded when it is first used."""
-        return MeaningSearch(self._archive, self._named, self._corrections)
-
-    def __getstate__(self) -> dict[str, object]:
-        own = self.__dict__.items()
-        return {name: value for name, value in own if name not in ("index", "meaning")}  # a copy opens its own
+        return MeaningSearch(self._archive, self._named)
 
     def has(self, transcript_id: str) -> bool:
         """Return True if a file of an index holds a transcript."""

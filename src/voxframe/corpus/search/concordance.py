@@ -55,11 +55,7 @@ class SearchQuery:
 
     @classmethod
     def check(cls, queries: str | Iterable[str], slop: int | None) -> SearchQuery:
-        """Check one term or several.
-
-        Raises:
-            OptionError: A term holds no word, or `slop` is smaller than its number of words.
-        """
+        """Check one term or several."""
         if isinstance(queries, str) or not isinstance(queries, Iterable):
             queries = [queries]  # `parse` raises an error for anything but text
         terms = {text: parse(text) for text in queries}
@@ -81,11 +77,7 @@ def find_in_context(
     where: Where | None = None,
     limit: int | None = None,
 ) -> pa.Table:
-    """Return every occurrence of a query as the table `concordance`.
-
-    Raises:
-        OptionError: An argument is invalid.
-    """
+    """Return every occurrence of a query as the table `concordance`."""
     context = checked("context", context, Integer(0))
     limit = None if limit is None else checked("limit", limit, Integer(0))
     rows_wanted = expression("concordance", where, person=True)
@@ -101,11 +93,7 @@ def find_in_context(
 
 
 def speaker_list(speaker: str | Iterable[str] | None) -> list[str] | None:
-    """Return the speakers to choose as a list; None for all.
-
-    Raises:
-        OptionError: They are neither a text nor texts.
-    """
+    """Return the speakers to choose as a list; None for all."""
     if speaker is None:
         return None
     several = [speaker] if isinstance(speaker, str) else list(speaker) if isinstance(speaker, Iterable) else [None]
@@ -177,11 +165,7 @@ _EMPTY = pa.schema([*_PLACES, *(pa.field(name, CONCORDANCE.arrow.field(name).typ
 
 
 def select_rows(keys: pa.Table, speaker: Sequence[str] | None, where: pc.Expression | None) -> pa.Table:
-    """Return the rows of matches by a speaker that meet a condition.
-
-    Raises:
-        OptionError: The condition does not fit the columns.
-    """
+    """Return the rows of matches by a speaker that meet a condition."""
     if speaker is not None:
         wanted = pa.array(speaker, pa.string())
         keys = keys.filter(pc.or_(pc.is_in(keys["speaker"], wanted), pc.is_in(keys["speaker_name"], wanted)))
@@ -231,14 +215,7 @@ def _join(segment: IndexSegment, begin: Ints, end: Ints) -> pa.Array:
 
 
 def find(segment: IndexSegment, terms: Sequence[Term], slop: int | None = None) -> tuple[Ints, Ints]:
-    """Return the first and last token of every match, in order.
-
-    Args:
-        segment: The segment.
-        terms: The terms.
-        slop: None: a phrase. Otherwise the terms may occur in any order within this many tokens, and only the shortest
-            spans with all of them count.
-    """
+    """Return the first and last token of every match, in order."""
     if slop is None:
         first = _phrase(segment, terms)
         last = first + len(terms) - 1

@@ -33,15 +33,7 @@ _WHO = pa.schema(
 
 
 def group_columns(by: str | Sequence[str]) -> list[str]:
-    """Return the columns to group by as a list. Labels belong to a transcript, so "speaker" adds "transcript_id".
-
-    Raises:
-        OptionError: They are neither the name of a column nor several names.
-
-    Example:
-        >>> group_columns("speaker"), group_columns(())
-        (['transcript_id', 'speaker'], [])
-    """
+    """Return the columns to group by as a list. Labels belong to a transcript, so "speaker" adds "transcript_id"."""
     several = [by] if isinstance(by, str) or not isinstance(by, Iterable) else list(by)
     if not all(isinstance(name, str) for name in several):
         raise OptionError(f"by must be a column or a list of columns, [] for one total, got {shown(by)}")
@@ -50,12 +42,7 @@ def group_columns(by: str | Sequence[str]) -> list[str]:
 
 
 def check_about(about: object) -> None:
-    """Check metadata to group by, as given by the user; None is allowed.
-
-    Raises:
-        OptionError: It is not a DataFrame with a column `transcript_id` of text, two columns have the same name, or
-            rows of one transcript differ.
-    """
+    """Check metadata to group by, as given by the user; None is allowed."""
     if about is None:
         return
     if not isinstance(about, pd.DataFrame) or "transcript_id" not in about.columns:
@@ -83,13 +70,7 @@ def counts(
     about: pd.DataFrame | None = None,
     people: Callable[[pd.DataFrame], pd.Series[str]] | None = None,
 ) -> pd.DataFrame:
-    """Count each term per group; see `group_columns`.
-
-    A column of `about` with the name of a column of the result becomes `metadata_<name>`, as in `Corpus.table`.
-
-    Raises:
-        OptionError: An argument is invalid.
-    """
+    """Count each term per group; see `group_columns`."""
     groups = group_columns(by)
     check_about(about)
     if about is not None:

@@ -69,12 +69,7 @@ class SearchIndex:
         self._unread: list[str] = []  # reasons why transcripts are not in the index
 
     def view(self) -> OpenIndex:
-        """Update the index and return it.
-
-        Warns:
-            PayloadWarning: A transcript cannot be read and is left out.
-            CorpusWarning: A file of the index is damaged. The index is rebuilt.
-        """
+        """Update the index and return it."""
         with self._mutex:
             settled, corrections = self._store.settled(), self._corrections()
             if self._view is None or settled is None or (settled, corrections) != self._seen:
@@ -198,12 +193,7 @@ class SearchIndex:
             path.unlink()
 
     def _update(self, seen: Manifest | None, listing: Listing) -> Manifest:
-        """Index missing transcripts, on disk if possible.
-
-        Args:
-            seen: The manifest read before `listing` was made.
-            listing: Transcripts of the corpus.
-        """
+        """Index missing transcripts, on disk if possible."""
         if not listing and not self._folder.exists():
             return Manifest()  # searching does not create a corpus
         try:

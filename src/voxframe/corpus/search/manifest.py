@@ -52,11 +52,7 @@ class Manifest:
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Manifest:
-        """Return a manifest from the form that `as_json` returns.
-
-        Raises:
-            KeyError, TypeError, ValueError: The input is invalid.
-        """
+        """Return a manifest from the form that `as_json` returns."""
         columns = (found["documents"][f.name] for f in fields(IndexedTranscript))
         documents = [IndexedTranscript(*row) for row in zip(*columns, strict=True)]
         return cls(found["segments"], dict(zip(found["names"], documents, strict=True)), found["files"])
@@ -99,14 +95,7 @@ class Manifest:
         return {name: sorted(of_segment) for name, of_segment in places.items()}
 
     def replace(self, merged: Mapping[str, Sequence[int]], name: str, words: int) -> None:
-        """Replace several segments by a merged one.
-
-        Args:
-            merged: For each old segment, the positions of the documents in the new one, in order. Documents that were
-                replaced since then are dead in the new segment too.
-            name: Name of the new segment.
-            words: Number of its words.
-        """
+        """Replace several segments by a merged one."""
         moved = [(segment, place) for segment, places in merged.items() for place in places]
         new_place = {old: place for place, old in enumerate(moved)}
         for document in self.documents.values():
@@ -145,11 +134,7 @@ class OpenIndex:
         return frozenset(self.ids.to_pylist())
 
     def replaced(self, words: Mapping[str, pa.Table]) -> OpenIndex:
-        """Return the index with other words of some of its transcripts.
-
-        Args:
-            words: Tables `words` by transcript id.
-        """
+        """Return the index with other words of some of its transcripts."""
         places = pc.index_in(pa.array(words, pa.string()), self.ids).to_numpy()
         ranks = tuple(np.where(np.isin(rank, places), -1, rank) for rank in self.ranks)
         return OpenIndex((*self.segments, IndexSegment(build(words))), (*ranks, places.astype(np.int64)), self.ids)

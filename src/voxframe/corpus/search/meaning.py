@@ -20,7 +20,6 @@ from voxframe._text import join_words
 from voxframe.analysis.sentence_clusters import kmeans, typical_words
 from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.reading import Where, expression
 from voxframe.corpus.search.concordance import Namer, select_rows
 from voxframe.corpus.search.segment import Ints
@@ -61,17 +60,16 @@ class MeaningSearch:
     Args:
         archive: The transcripts.
         named: Adds the names of speakers to a table.
-        corrections: Corrections of the words.
     """
 
-    def __init__(self, archive: Archive, named: Namer, corrections: CurrentCorrections) -> None:
-        self._archive, self._named, self._corrections = archive, named, corrections
+    def __init__(self, archive: Archive, named: Namer) -> None:
+        self._archive, self._named = archive, named
         self._index = SentenceIndex(archive.path / "meaning", self._states, self._sentences)
 
     def _states(self) -> dict[str, str]:
         """Return a text for each transcript that changes with its sentences."""
         store = self._archive.store
-        more = store.listing("sentences"), self._corrections.stamps()
+        more = store.listing("sentences"), self._archive.edits.stamps()
         return {
             store.id_of(stem): " ".join([at, *(other.get(stem, "") for other in more)])
             for stem, at in store.listing().items()
@@ -79,10 +77,10 @@ class MeaningSearch:
 
     def _sentences(self, transcript_id: str) -> pa.Table:
         """Return the sentences of the service, or if these are not stored, those that punctuation separates."""
-        words = self._corrections.table("words", transcript_id)
+        words = self._archive.current("words", transcript_id)
         if not self._archive.has(transcript_id, "sentences"):
             return sentences_of(words)
-        table = self._corrections.table("sentences", transcript_id)
+        table = self._archive.current("sentences", transcript_id)
         first, count = table["first_word_idx"], table["word_count"]
         place = pc.index_in(first, words["word_idx"].combine_chunks())
         columns = {name: table[name] for name in ("transcript_id", "text", "speaker", "channel")}
@@ -110,18 +108,7 @@ class MeaningSearch:
         without: tuple[str, int] | None = None,
         progress: bool | None = None,
     ) -> pa.Table:
-        """Return the sentences closest to each query as the table `sentence_matches`, the closest first.
-
-        Args:
-            queries: Texts.
-            context: Number of words to show on each side.
-            speaker: Only sentences by these speakers, as labels or names.
-            ids: Only these transcripts.
-            where: Only matching rows.
-            limit: Maximum number of rows per query. None (default): `LIMIT`.
-            without: Id and position (`sentence_idx`) of a sentence to leave out.
-            progress: Show a progress bar.
-        """
+        """Return the sentences closest to each query as the table `sentence_matches`, the closest first."""
         texts = [queries] if isinstance(queries, str) or not isinstance(queries, Iterable) else [*queries]
         if not texts or any(not isinstance(text, str) or not text.strip() for text in texts):
             raise OptionError(f"pass a sentence or a few words to search for, or a list of them, got {shown(queries)}")
@@ -143,17 +130,7 @@ class MeaningSearch:
     def passages(
         self, queries: Sequence[str], ids: Sequence[str], limit: int, progress: bool | None = None
     ) -> list[pa.Table]:
-        """Return the sentences closest to queries with the sentences beside them, in the order of transcripts.
-
-        Args:
-            queries: Texts.
-            ids: Only sentences of these transcripts.
-            limit: Number of closest sentences per query.
-            progress: Show a progress bar.
-
-        Returns:
-            One table `sentence_matches` per run of consecutive sentences.
-        """
+        """Return the sentences closest to queries with the sentences beside them, in the order of transcripts."""
         limit = checked("passages", limit, Integer(0))
         coder = encoder.load()
         view = self._index.view(progress)
@@ -242,18 +219,7 @@ class MeaningSearch:
 
 
 def top(view: SentenceView, wanted: Vectors, scores: Vectors, rows: Ints, count: int) -> tuple[Ints, Ints]:
-    """Return the `count` rows with the greatest cosine, greatest first, and their exact cosines.
-
-    The scores of float32 only select: each row that can be among the best in spite of rounding is scored again in
-    float64. Equal scores are in the order of transcripts and sentences.
-
-    Args:
-        view: The sentences.
-        wanted: Vector of the query.
-        scores: Cosine of each sentence of the view, float32.
-        rows: Rows that may be returned.
-        count: Number of rows to return.
-    """
+    """Return the `count` rows with the greatest cosine, greatest first, and their exact cosines."""
     if not count:
         return rows[:0], np.zeros(0)
     some = scores[rows]
@@ -269,14 +235,7 @@ def top(view: SentenceView, wanted: Vectors, scores: Vectors, rows: Ints, count:
 
 
 def sentences_of(words: pa.Table) -> pa.Table:
-    """Return the sentences of a transcript with the columns `COLUMNS`, ordered by start.
-
-    A sentence ends at ".", "?", "!" or a similar mark of another script, at a change of speaker or channel, and at a
-    pause of half a second if no word has such a mark. These are the sentences of the embedded server.
-
-    Args:
-        words: Table `words` of the transcript.
-    """
+    """Return the sentences of a transcript with the columns `COLUMNS`, ordered by start."""
     columns = ("text", "speaker", "channel", "start_ms", "end_ms", "word_idx", "utterance_idx")
     rows = words.select(columns).to_pylist()
     found = [[rows[place] for place in places] for places in sorted(passage_rows(words, "sentences"))]

@@ -137,12 +137,7 @@ class IndexSegment:
 
     @classmethod
     def open(cls, path: Path) -> IndexSegment:
-        """Map a file.
-
-        Raises:
-            FileNotFoundError: It does not exist.
-            pa.ArrowInvalid: It is damaged or has another format.
-        """
+        """Map a file."""
         with pa.memory_map(str(path)) as file:
             table = pa.ipc.open_file(file).read_all()
         if (table.schema.metadata or {}).get(b"voxframe.search") != FORMAT.encode():
@@ -162,11 +157,7 @@ def words_of(table: pa.Table) -> int:
 
 
 def build(transcripts: Mapping[str, pa.Table]) -> pa.Table:
-    """Return the segment of some transcripts.
-
-    Args:
-        transcripts: Their tables `words` with at least `WORD_COLUMNS`, by id.
-    """
+    """Return the segment of some transcripts."""
     tables = [table.select(WORD_COLUMNS) for table in transcripts.values()]
     words = pa.concat_tables(tables or [WORDS.empty.select(WORD_COLUMNS)]).combine_chunks()
     doc = np.repeat(np.arange(len(tables)), [table.num_rows for table in tables])
@@ -186,11 +177,7 @@ def build(transcripts: Mapping[str, pa.Table]) -> pa.Table:
 
 
 def merge(segments: Sequence[tuple[IndexSegment, npt.NDArray[np.bool_]]]) -> pa.Table:
-    """Merge segments in the given order.
-
-    Args:
-        segments: Segments, each with a mask of the documents to keep.
-    """
+    """Merge segments in the given order."""
     ids: list[str] = []
     words, spans, keys, token_word, size = [], [], [], [], 0
     for segment, wanted in segments:
@@ -228,15 +215,7 @@ def merge(segments: Sequence[tuple[IndexSegment, npt.NDArray[np.bool_]]]) -> pa.
 def _assemble(
     ids: list[str], words: pa.Table, spans: pa.Table, texts: tuple[pa.Array, Ints], tokens: tuple[pa.Array, Ints]
 ) -> pa.Table:
-    """Build the lists of a segment.
-
-    Args:
-        ids: Ids of its documents.
-        words: Times of all words, in order.
-        spans: Spans of words, in order, with the number of words of each.
-        texts: Spellings, and the index of the spelling of each word.
-        tokens: Encoded key of each token, and its word.
-    """
+    """Build the lists of a segment."""
     forms, word_form = texts
     keys, token_key = _sorted(tokens[0])
     token_word = tokens[1]

@@ -72,11 +72,7 @@ class SentencePart:
 
     @classmethod
     def open(cls, path: Path) -> SentencePart | None:
-        """Read a file. Return None if it is from another version.
-
-        Raises:
-            OSError, pa.ArrowException, ValueError, KeyError, TypeError: It is gone or damaged.
-        """
+        """Read a file. Return None if it is from another version."""
         file = pq.ParquetFile(path, page_checksum_verification=True)
         found = orjson.loads(file.schema_arrow.metadata[_KEY])
         if found["format"] != _FORMAT:
@@ -167,18 +163,7 @@ class SentenceIndex:
         self._view: tuple[dict[str, str], frozenset[str], SentenceView] | None = None
 
     def view(self, progress: bool | None = None) -> SentenceView:
-        """Encode what is missing and return all sentences.
-
-        Args:
-            progress: Show a progress bar. None (default): only in an interactive session, after one second.
-
-        Raises:
-            MissingExtraError, ModelError: Sentences must be encoded, and the encoder is not installed.
-
-        Warns:
-            PayloadWarning: A transcript cannot be read and is left out.
-            CorpusWarning: A file is damaged. Its sentences are encoded again.
-        """
+        """Encode what is missing and return all sentences."""
         with self._mutex:
             states = self._states()
             chosen = self._read(states)

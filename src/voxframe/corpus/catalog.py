@@ -1,0 +1,508 @@
+"""The catalog of a corpus, `catalog.sqlite`: what is known about its transcripts, and which files hold their rows.
+
+This module alone opens SQLite and takes locks. What people made or paid for is written to `records/` first, see
+`records.py`; everything else can be made again from the payloads. So a catalog that is missing or damaged, or of
+another version, is made again when it is next opened. If the directory cannot be written, that happens in memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import socket
+import sqlite3
+import threading
+import warnings
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from voxframe._files import file_lock, hidden_path, open_sqlite, private_folder, put_in_place
+from voxframe._text import quantity
+from voxframe.corpus import older_layout
+from voxframe.corpus.addresses import job_stem
+from voxframe.corpus.job import JOB_COLUMNS, Job, job_of, merged, progress, record_of
+from voxframe.corpus.records import Record, Records, encoded
+from voxframe.corpus.store import Store, check_writable, is_writable
+from voxframe.errors import CorpusError, CorpusWarning, VoxframeError
+
+
+class _Table(NamedTuple):
+    """A table of the catalog: its columns, how many of the first are its key, and whether its rows are recorded."""
+
+    columns: Sequence[str]
+    keys: int = 1
+    recorded: bool = False
+    indexes: Sequence[str] = ()
+
+
+_TABLES = {
+    "jobs": _Table(JOB_COLUMNS, 1, True, ("transcript_id", "sent_order", "answered_order", "recording", "media")),
+    "files": _Table(("place", "signature", "media", "audio_duration_s")),
+    "requests": _Table(("request_id", "service", "transcript_id"), 3, True),
+    "about": _Table(("transcript_id", "metadata"), 1, True),
+    "recordings": _Table(("transcript_id", "recording", "source", "audio"), 1, False, ("recording", "audio")),
+    "answers": _Table(
+        ("key", "service", "transcript_id", "request_id", "request", "content", "created", "pending_since"), 1, True
+    ),
+    "names": _Table(("transcript_id", "n", "state"), 2, True),
+    "edits": _Table(("transcript_id", "n", "edit"), 2, True),
+    "people": _Table(("change", "transcript_id", "labels"), 2, True, ("transcript_id",)),
+    "parts": _Table(("part", "stem", "kind", "schema", "transcripts", "rows")),
+    "members": _Table(("kind", "transcript_id", "part", "place", "source", "stamp", "status"), 2, False, ("part",)),
+    "layouts": _Table(("part", "name", "groups", "crc"), 2),
+    "segments": _Table(("segment", "words", "documents", "crc")),
+    "documents": _Table(("stem", "segment", "place", "stamp", "content"), 1, False, ("segment",)),
+    "log": _Table(("file", "bytes")),
+    "state": _Table(("name", "value")),
+}
+#: Tables with what people made or paid for about a transcript.
+FORGOTTEN = ("jobs", "requests", "about", "recordings", "answers", "names", "edits", "people")
+#: Files that SQLite keeps beside a database.
+_LOGS = ("-wal", "-shm")
+_WAIT_S = 120.0  # for another process that changes the corpus
+_SAME_AUDIO = (
+    "SELECT recording FROM jobs WHERE media = ?1 AND recording IS NOT NULL AND ?1 != '' "
+    "UNION ALL SELECT recording FROM recordings WHERE audio = ?1 AND ?1 != '' LIMIT 1"
+)
+_TAKEN = "SELECT recording FROM {} WHERE recording = ?1 OR (recording >= ?1 || '-' AND recording < ?1 || '.')"
+
+
+def _statements() -> list[str]:
+    """Return the statements that create the tables."""
+    found = []
+    for name, table in _TABLES.items():
+        key = (
+            "part INTEGER PRIMARY KEY" if name == "parts" else f"PRIMARY KEY ({', '.join(table.columns[: table.keys])})"
+        )
+        columns = table.columns[1:] if name == "parts" else table.columns
+        found.append(f"CREATE TABLE {name} ({', '.join([key, *columns] if name == 'parts' else [*columns, key])})")
+        found += [f"CREATE INDEX {name}_by_{column} ON {name} ({column})" for column in table.indexes]
+    return found
+
+
+#: A catalog with other tables is made again.
+_VERSION = zlib.crc32("\n".join(_statements()).encode()) & 0x7FFFFFFF
+
+
+def _upsert(name: str) -> str:
+    columns, keys, *_ = _TABLES[name]
+    insert = f"INSERT INTO {name} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608  names of ours
+    changes = ", ".join(f"{column} = excluded.{column}" for column in columns[keys:])
+    target = f" ON CONFLICT ({', '.join(columns[:keys])}) DO "
+    return insert + target + (f"UPDATE SET {changes}" if changes else "NOTHING")
+
+
+_UPSERT = {name: _upsert(name) for name in _TABLES}
+
+
+class Writing:
+    """A transaction: changes of the catalog, which are recorded before they are committed.
+
+    Attributes:
+        db: The connection, for changes of tables that are not recorded.
+    """
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self.db = db
+        self.lines: list[bytes] = []
+
+    def put(self, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Insert rows, replacing those with the same key."""
+        rows = list(rows)
+        if _TABLES[table].recorded:
+            self.lines += [encoded({"table": table, "row": dict(row)}) for row in rows]
+        _put(self.db, table, rows)
+
+    def drop(self, table: str, **key: Any) -> int:
+        """Delete the rows with these values. Return their number."""
+        dropped = _drop(self.db, table, key)
+        if dropped and _TABLES[table].recorded:
+            self.lines.append(encoded({"table": table, "gone": key}))
+        return dropped
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Return the rows of a query."""
+        return self.db.execute(query, values).fetchall()
+
+
+def _put(db: sqlite3.Connection, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
+    db.executemany(_UPSERT[table], [[row.get(column) for column in _TABLES[table].columns] for row in rows])
+
+
+def _drop(db: sqlite3.Connection, table: str, key: Mapping[str, Any]) -> int:
+    where = " AND ".join(f"{column} IS ?" for column in key)
+    return db.execute(f"DELETE FROM {table} WHERE {where}", [*key.values()]).rowcount  # noqa: S608
+
+
+def _apply(db: sqlite3.Connection, record: Record) -> None:
+    """Repeat a change that was recorded. Unknown tables and columns, of a later version, are left out."""
+    table = record["table"]
+    if table not in _TABLES or not _TABLES[table].recorded:
+        return
+    if "row" in record:
+        _put(db, table, [record["row"]])
+    else:
+        _drop(db, table, {column: v for column, v in record["gone"].items() if column in _TABLES[table].columns})
+
+
+class Catalog:
+    """The catalog of one corpus. Threads and processes may share it.
+
+    Args:
+        root: Directory of the corpus.
+        store: Its payloads.
+    """
+
+    def __init__(self, root: Path, store: Store) -> None:
+        self.root, self.path = root, root / "catalog.sqlite"
+        self.records = Records(root)
+        self._store = store
+        self._mutex = threading.RLock()
+        self._tx: Writing | None = None
+        self._owner: int | None = None
+        self._in_memory: sqlite3.Connection | None = None
+        self._are_locks_checked = False
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Return the rows of a query, after making a damaged catalog again."""
+        try:
+            with self.opened() as db:
+                return db.execute(query, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError) or not is_writable(self.root):
+                raise
+        self.restore()
+        with self.opened() as db:
+            return db.execute(query, values).fetchall()
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[sqlite3.Connection]:
+        """Open the catalog for reading. A missing one is made first, so that nothing is paid for twice."""
+        if self._tx is not None and self._owner == threading.get_ident():
+            yield self._tx.db
+            return
+        with self._connection(create=False) as db:
+            if self._is_behind(db) and is_writable(self.root):
+                with self.writing():
+                    pass
+            yield db
+
+    @contextlib.contextmanager
+    def writing(self, *, durable: bool = False) -> Iterator[Writing]:
+        """Begin a transaction, which waits for that of another thread or process. Nested calls join it."""
+        with self._mutex:
+            if self._tx is not None:
+                yield self._tx
+                return
+            check_writable(self.root)
+            private_folder(self.root)
+            self._check_locks()
+            with self._connection(create=True) as db:
+                db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")  # records are flushed already
+                db.execute("BEGIN IMMEDIATE")
+                try:
+                    if self._is_behind(db):
+                        self._replay(db)
+                    tx = self._tx = Writing(db)
+                    self._owner = threading.get_ident()
+                    yield tx
+                    if tx.lines:
+                        file, size = self.records.append(tx.lines)
+                        _put(db, "log", [{"file": file, "bytes": size}])
+                    db.execute("COMMIT")
+                except BaseException:
+                    if db.in_transaction:
+                        db.execute("ROLLBACK")
+                    raise
+                finally:
+                    self._tx = self._owner = None
+
+    def lock(self, key: str, *, wait: bool = True) -> AbstractContextManager[bool]:
+        """Return a context manager that holds a lock; see `_files.file_lock`."""
+        private_folder(self.root)
+        return file_lock(self.root / ".locks" / key, wait=wait)
+
+    def _check_locks(self) -> None:
+        """Check once that locks exclude on this file system, and note which process of which host writes here."""
+        if self._are_locks_checked:
+            return
+        probe = self.root / ".locks" / f"probe-{os.getpid()}-{threading.get_ident()}"
+        try:
+            with file_lock(probe), file_lock(probe, wait=False) as is_free:
+                reason = "they do not exclude a second writer" if is_free else ""
+        except (OSError, NotImplementedError) as error:
+            if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.ENOSPC, errno.EROFS, errno.EFBIG):
+                raise
+            reason = str(error)
+        if reason:
+            raise CorpusError(
+                f"the file system of the corpus {self.root} has no locks that work ({reason}), so nothing is written "
+                "there; move the corpus to a disk of this machine"
+            )
+        with contextlib.suppress(OSError):
+            (self.root / ".writer").write_text(f"{socket.gethostname()}, process {os.getpid()}")
+        self._are_locks_checked = True
+
+    def restore(self) -> None:
+        """Make a missing or damaged catalog again. Does nothing in a directory that cannot be written."""
+        if self.root.is_dir() and is_writable(self.root) and not self.is_sound():
+            self._make_again(warn=True)
+
+    def rebuild(self) -> int:
+        """Repeat what is recorded, and add the jobs in the notes of payloads. Return how many jobs differ."""
+        check_writable(self.root)
+        private_folder(self.root)
+        if not self.is_sound():
+            with self.lock("catalog"):
+                if not self.is_sound():
+                    return self._make()
+        query = "SELECT key, state, transcript_id FROM jobs"
+        with self.writing() as tx:
+            before = {*tx.rows(query)}
+            self._replay(tx.db, whole=True)
+            return len({*tx.rows(query)} - before)
+
+    def forget(self, transcript_id: str, tables: Collection[str]) -> None:
+        """Delete everything about a transcript from tables and from the records."""
+        of_answers = (
+            "SELECT key FROM answers WHERE transcript_id = ?1 OR request_id IN (SELECT request_id FROM requests WHERE "
+            "transcript_id = ?1) OR ?1 IN (SELECT value FROM json_each(request, '$.transcript_ids'))"
+        )
+        with self.writing(durable=True) as tx:
+            jobs, answers = (
+                {key for (key,) in tx.rows(query, [transcript_id])} if name in tables else set[str]()
+                for name, query in (("jobs", "SELECT key FROM jobs WHERE transcript_id = ?1"), ("answers", of_answers))
+            )
+            keys = {"jobs": jobs, "answers": answers}
+
+            def concerned(record: Record) -> bool:
+                name, row = record["table"], record.get("row") or record.get("gone") or {}
+                of_it = row.get("transcript_id") == transcript_id or row.get("key") in keys.get(name, ())
+                return name in tables and of_it
+
+            for name in tables:
+                tx.db.execute(f"DELETE FROM {name} WHERE transcript_id = ?", [transcript_id])  # noqa: S608
+            for name, of_table in keys.items():
+                tx.db.executemany(f"DELETE FROM {name} WHERE key = ?", [(key,) for key in of_table])  # noqa: S608
+            sizes = self.records.without([transcript_id, *jobs, *answers], concerned)
+            _put(tx.db, "log", [{"file": file, "bytes": size} for file, size in sizes.items()])
+
+    def mentions(self, transcript_id: str) -> bool:
+        """Return True if there is a job, a name, an edit or anything else about a transcript."""
+        names = [name for name, table in _TABLES.items() if "transcript_id" in table.columns]
+        tables = (f"SELECT 1 FROM {name} WHERE transcript_id = ?1" for name in names)  # noqa: S608
+        return bool(self.rows(" UNION ALL ".join(tables), [transcript_id]))
+
+    @contextlib.contextmanager
+    def _connection(self, *, create: bool) -> Iterator[sqlite3.Connection]:
+        """Open the file; in memory if there is none and none can be made."""
+        db = self._open()
+        if db is None and (create or (is_writable(self.root) and self._has_content())):
+            self._make_again(warn=False)
+            db = self._open()
+        if db is not None:
+            with contextlib.closing(db):
+                yield db
+            return
+        with self._mutex:
+            if self._in_memory is None:
+                self._in_memory = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+                self._fill(self._in_memory)
+            yield self._in_memory
+
+    def _open(self) -> sqlite3.Connection | None:
+        """Open the file; None if it is missing, empty, damaged at its beginning, or of another version."""
+        if self.path.is_symlink():
+            raise CorpusError(
+                f"the catalog {self.path} is a symbolic link, through which nothing is written; put the file itself in "
+                "its place"
+            )
+        if not self.path.is_file() or not self.path.stat().st_size:
+            return None
+        writable = is_writable(self.root)
+        died = self.path.with_name(f"{self.path.name}-wal").exists()
+        mode: Any = "rw" if writable else "ro"
+        immutable = not writable and not died
+        db = None
+        try:
+            db = open_sqlite(self.path, mode, immutable=immutable, timeout_s=_WAIT_S, isolation_level=None)
+            if db.execute("PRAGMA user_version").fetchone()[0] == _VERSION:
+                return db
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError):
+                if db is not None:
+                    db.close()
+                raise
+        if db is not None:
+            db.close()
+        return None
+
+    def is_sound(self) -> bool:
+        """Return True if the catalog can be read from end to end."""
+        db = self._open()
+        if db is None:
+            return False
+        with contextlib.closing(db):
+            try:
+                return bool(db.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
+            except sqlite3.DatabaseError as error:
+                if isinstance(error, sqlite3.OperationalError):
+                    raise
+                return False
+
+    def _has_content(self) -> bool:
+        return self.records.folder.is_dir() or (self.root / "raw").is_dir() or older_layout.is_there(self.root)
+
+    def _make_again(self, *, warn: bool) -> None:
+        with self.lock("catalog"):
+            if self.is_sound():  # another process has made it in the meantime
+                return
+            was_there = self.path.exists()
+            jobs = self._make()
+        if warn and (jobs or was_there):
+            warnings.warn(
+                f"the catalog of the corpus {self.root} was {'damaged' if was_there else 'missing'}. It was rebuilt "
+                f"with {quantity(jobs, 'submission')}",
+                CorpusWarning,
+                stacklevel=5,
+            )
+
+    def _make(self) -> int:
+        """Make the file from the records and the notes of payloads. The caller holds the lock."""
+        hidden = hidden_path(self.path)
+        try:
+            if older_layout.is_there(self.root):
+                self.records.append(encoded({"table": name, "row": row}) for name, row in older_layout.rows(self.root))
+            os.close(os.open(hidden, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            with contextlib.closing(open_sqlite(hidden, "rw", isolation_level=None)) as db:
+                self._fill(db)
+                (jobs,) = db.execute("SELECT count(*) FROM jobs").fetchone()
+            for suffix in _LOGS:  # of the old file: SQLite would apply them to the new one
+                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+            put_in_place(hidden, self.path)
+            older_layout.remove(self.root)
+        finally:
+            for suffix in ("", *_LOGS):
+                hidden.with_name(hidden.name + suffix).unlink(missing_ok=True)
+        return int(jobs)
+
+    def _fill(self, db: sqlite3.Connection) -> None:
+        db.execute("BEGIN IMMEDIATE")
+        for statement in _statements():
+            db.execute(statement)
+        self._replay(db, whole=True)
+        db.execute(f"PRAGMA user_version = {_VERSION}")
+        db.execute("COMMIT")
+
+    def _is_behind(self, db: sqlite3.Connection) -> bool:
+        """Return True if something was recorded that the catalog lacks, because a process died, or the power went."""
+        known = dict(db.execute("SELECT file, bytes FROM log"))
+        return any(size > known.get(name, 0) for name, size in self.records.sizes().items())
+
+    def _replay(self, db: sqlite3.Connection, *, whole: bool = False) -> None:
+        """Repeat what was recorded since the last change, or all of it and the notes of payloads."""
+        known = {} if whole else dict(db.execute("SELECT file, bytes FROM log"))
+        for name, size in self.records.sizes().items():
+            for record in self.records.read(name, min(size, known.get(name, 0))):
+                try:
+                    _apply(db, record)
+                except (KeyError, TypeError, AttributeError, sqlite3.InterfaceError) as error:
+                    warnings.warn(f"a record in {name} is left out ({error})", CorpusWarning, stacklevel=2)
+            _put(db, "log", [{"file": name, "bytes": size}])
+        if whole:
+            self._add_notes(db)
+
+    def _add_notes(self, db: sqlite3.Connection) -> None:
+        """Add the jobs and the names of recordings that are stored with payloads."""
+        rows = [dict(zip(JOB_COLUMNS, row, strict=True)) for row in db.execute("SELECT * FROM jobs")]
+        jobs = {job.key: job for row in rows if (job := job_of(row)) is not None}
+        better = dict[str, Job]()
+        for job in filter(None, map(job_of, self._store.submissions())):
+            old = better.get(job.key) or jobs.get(job.key)
+            if old is None or progress(job) > progress(old):
+                better[job.key] = job if old is None else replace(job, metadata=merged(job.metadata, old.metadata))
+        _put(db, "jobs", map(record_of, better.values()))
+        names = _TABLES["recordings"].columns
+        db.executemany(
+            "INSERT OR IGNORE INTO recordings VALUES (?, ?, ?, ?)",
+            [tuple(record.get(name) for name in names) for record in self._store.recordings()],
+        )
+        name_jobs(db)
+
+
+class NameGiver:
+    """Gives names to recordings within one transaction. One audio has one name."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._of_audio: dict[str, str] = {}
+        self._stored: dict[str, set[str]] = {}
+        self._given: set[str] = set()
+        self._last: dict[str, int] = {}
+
+    def name(self, stem: str, audio: str) -> str:
+        """Return the name of a recording: that of the same audio, otherwise the stem, numbered if it is taken."""
+        if audio in self._of_audio:
+            return self._of_audio[audio]
+        known = self._db.execute(_SAME_AUDIO, [audio]).fetchone()
+        return self.keep(known[0] if known else self._free(stem), audio)
+
+    def keep(self, name: str, audio: str) -> str:
+        """Note the name of an audio, for later names in this transaction."""
+        self._given.add(name)
+        if audio:
+            self._of_audio[audio] = name
+        return name
+
+    def _free(self, stem: str) -> str:
+        if stem not in self._stored:
+            rows = [row for table in ("jobs", "recordings") for row in self._db.execute(_TAKEN.format(table), [stem])]
+            self._stored[stem] = {name for (name,) in rows}
+        for n in count(self._last.get(stem, 1)):
+            name = stem if n == 1 else f"{stem}-{n}"
+            if name not in self._stored[stem] and name not in self._given:
+                self._last[stem] = n + 1
+                return name
+        raise AssertionError
+
+
+def name_jobs(db: sqlite3.Connection) -> None:
+    """Name the recordings of jobs that have no name, oldest first."""
+    giver = NameGiver(db)
+    unnamed = "SELECT key, source, media, transcript_id FROM jobs WHERE recording IS NULL ORDER BY created, rowid"
+    for key, source, media, transcript_id in db.execute(unnamed).fetchall():
+        name = giver.name(job_stem(source, transcript_id, key), media or "")
+        db.execute("UPDATE jobs SET recording = ? WHERE key = ?", [name, key])
+
+
+@contextlib.contextmanager
+def clear_errors(path: Path) -> Iterator[None]:
+    """Re-raise OS and SQLite errors as CorpusError, naming the corpus."""
+    try:
+        yield
+    except VoxframeError:  # some of these are OSError too: no connection, no audio file
+        raise
+    except (OSError, sqlite3.Error) as e:
+        if isinstance(e, sqlite3.DatabaseError) and not isinstance(e, sqlite3.OperationalError):
+            raise CorpusError(
+                f"the catalog of the corpus {path} is damaged ({e}). `voxframe doctor --corpus {path} "
+                "--rebuild-ledger` rebuilds it from what is recorded; Corpus.submit() and Corpus.sync() do so, too"
+            ) from None
+        if getattr(e, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            writer = ""
+            with contextlib.suppress(OSError, ValueError):
+                writer = f" (the last one to write was on {(path / '.writer').read_text()})"
+            raise CorpusError(
+                f"the catalog of the corpus {path} is locked by another program{writer}; close that program, or wait "
+                "until it has finished, and try again"
+            ) from None
+        reason = str(getattr(e, "strerror", None) or e)
+        if isinstance(e, OSError) and e.errno and "Detail: [errno" in reason:  # by pyarrow, in more words
+            reason = os.strerror(e.errno)
+        raise CorpusError(f"cannot write to the corpus {path}: {reason}") from None

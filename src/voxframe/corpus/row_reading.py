@@ -1,0 +1,229 @@
+"""Reads of the rows of transcripts from parts, in the order of the transcripts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.fs as fs
+
+from voxframe._files import in_threads
+from voxframe.corpus.tables import Member, PartDamagedError, PartReplacedError, RowGroup, Tables
+from voxframe.schema import DERIVED, TABLES, TEXT_ORIGINAL
+
+Ints: TypeAlias = npt.NDArray[Any]
+
+#: Verify the checksum of every page that is read: a flipped bit is an error, never a wrong value.
+FORMAT = ds.ParquetFileFormat(
+    default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+)
+#: Errors of pyarrow for a damaged page.
+DAMAGE = (pa.ArrowException, OSError)
+LOCAL: Any = fs.LocalFileSystem()
+#: Columns that only rows with edits have.
+_ADDED = (TEXT_ORIGINAL.name, DERIVED.name)
+#: At least this many pieces of tables, with fewer rows than this on average, are copied if values have fewer bytes.
+_MANY, _ROWS, _BYTES = 64, 512, 4096
+_MOST = 1 << 30  # bytes of a column that is copied: positions in a chunk of text have 32 bits
+
+
+@dataclass(frozen=True)
+class Located:
+    """Where the rows of transcripts are.
+
+    Attributes:
+        members: Those in parts.
+        loose: Rows that could not be written.
+        sources: What these were made from.
+        bad: Transcripts that cannot be read, with the error.
+    """
+
+    members: dict[str, Member] = field(default_factory=dict)
+    loose: dict[str, pa.Table] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
+    bad: list[tuple[str, Exception]] = field(default_factory=list)
+
+    def has(self, transcript_id: str) -> bool:
+        """Return True if a transcript can be read."""
+        return transcript_id in self.members or transcript_id in self.loose
+
+    def rows(self, tables: Tables, name: str) -> dict[str, int]:
+        """Return the number of rows of each transcript that has any in a table, in the order of the files."""
+        places: dict[int, dict[int, str]] = {}
+        for transcript_id, member in self.members.items():
+            places.setdefault(member.part, {})[member.place] = transcript_id
+        found = {i: table.num_rows for i, table in self.loose.items() if table.num_rows}
+        for part in sorted(places):
+            ids = places[part]
+            for group in tables.groups(part, name):
+                found |= {ids[n]: rows for n, rows in zip(group.members, group.rows, strict=True) if n in ids}
+        return found
+
+
+def rows_of(tables: Tables, member: Member, name: str) -> pa.Table:
+    """Return the rows of one transcript."""
+    for number, group in enumerate(tables.groups(member.part, name)):
+        if member.place in group.members:
+            at = group.members.index(member.place)
+            return tables.read(member.part, name, [number]).slice(sum(group.rows[:at]), group.rows[at])
+    return TABLES[name].empty
+
+
+def assemble(
+    tables: Tables,
+    name: str,
+    ids: Sequence[str],
+    located: Located,
+    columns: Sequence[str] | None,
+    where: pc.Expression | None,
+) -> pa.Table:
+    """Return the rows of transcripts in the order of `ids`."""
+    schema = TABLES[name].arrow if columns is None else pa.schema([TABLES[name].arrow.field(c) for c in columns])
+    wanted: dict[int, tuple[list[int], list[int]]] = {}  # places in the part, and in `ids`
+    wholes: list[pa.Table] = []
+    of, starts, counts = np.zeros((3, len(ids)), np.int64)  # of each transcript: which whole, and which of its rows
+    for n, transcript_id in enumerate(ids):
+        if (table := located.loose.get(transcript_id)) is not None:
+            rows = table if where is None else table.filter(where)
+            of[n], counts[n] = len(wholes), rows.num_rows
+            wholes.append(_exact(rows, schema))
+        elif (member := located.members.get(transcript_id)) is not None:
+            places, numbers = wanted.setdefault(member.part, ([], []))
+            places.append(member.place)
+            numbers.append(n)
+    groups = {part: groups_with(tables.groups(part, name), places) for part, (places, _) in wanted.items()}
+    more = columns if where is None or columns is None or "transcript_id" in columns else [*columns, "transcript_id"]
+    place_of = {i: member.place for i, member in located.members.items()} if where is not None else {}
+
+    def read(part: int) -> tuple[pa.Table, Ints, Ints]:
+        """Return rows of a part, and the first row and the number of rows of each of its transcripts."""
+        layout = [tables.groups(part, name)[group] for group in groups[part]]
+        first, rows = np.zeros((2, 1 + max(*wanted[part][0], *(max(group.members) for group in layout))), np.int64)
+        if where is not None:
+            whole = _filtered(tables, part, name, groups[part], more, where)
+            for transcript_id, run in runs_of(whole["transcript_id"]).items():
+                if transcript_id in place_of and located.members[transcript_id].part == part:
+                    first[place_of[transcript_id]], rows[place_of[transcript_id]] = run
+        else:
+            whole = tables.read(part, name, groups[part], _stored(tables, part, name, more))
+            members = [place for group in layout for place in group.members]
+            rows[members] = [count for group in layout for count in group.rows]
+            first[members] = np.cumsum(rows[members]) - rows[members]
+        return _exact(whole, schema), first, rows
+
+    # Arrow decodes the columns of a file on several cores, but a long text is nearly all of its table.
+    read_parts = [part for part in wanted if groups[part]]
+    for part, (whole, first, rows) in zip(read_parts, in_threads(read, read_parts, pa.cpu_count()), strict=True):
+        places, numbers = wanted[part]
+        of[numbers], starts[numbers], counts[numbers] = len(wholes), first[places], rows[places]
+        wholes.append(whole)
+    return in_order(wholes, of, starts, counts, schema)
+
+
+def _stored(tables: Tables, part: int, name: str, columns: Sequence[str] | None) -> list[str] | None:
+    """Return the columns to read of a part: those of edits, too, if it has any."""
+    if columns is None or not tables.is_current(part, name):
+        return None if columns is None else list(columns)
+    added = [c for c in _ADDED if c in tables.columns(name) and c not in columns]
+    return [*columns, *added]
+
+
+def _filtered(
+    tables: Tables, part: int, name: str, groups: Sequence[int], columns: Sequence[str] | None, where: pc.Expression
+) -> pa.Table:
+    path = tables.path(part, name)
+    try:
+        fragment = FORMAT.make_fragment(str(path), LOCAL, row_groups=list(groups))
+        return fragment.to_table(columns=_stored(tables, part, name, columns), filter=where).replace_schema_metadata(
+            None
+        )
+    except FileNotFoundError:
+        raise PartReplacedError from None
+    except DAMAGE as error:
+        raise PartDamagedError(part, path, str(error).splitlines()[0]) from None
+
+
+def fragments(tables: Tables, name: str, members: Collection[Member]) -> list[ds.Fragment]:
+    """Return the row groups with rows of transcripts, to be read later."""
+    places: dict[int, set[int]] = {}
+    for member in members:
+        places.setdefault(member.part, set()).add(member.place)
+    found = []
+    for part, of_part in places.items():
+        if groups := groups_with(tables.groups(part, name), of_part):
+            fragment = FORMAT.make_fragment(str(tables.path(part, name)), LOCAL, row_groups=groups)
+            try:
+                fragment.ensure_complete_metadata()
+            except FileNotFoundError:
+                raise PartReplacedError from None
+            found.append(fragment)
+    return found
+
+
+def groups_with(layout: Sequence[RowGroup], places: Collection[int]) -> list[int]:
+    """Return the row groups with rows of some transcripts."""
+    wanted = frozenset(places)
+    return [n for n, group in enumerate(layout) if not wanted.isdisjoint(group.members)]
+
+
+def in_order(wholes: Sequence[pa.Table], of: Ints, starts: Ints, counts: Ints, schema: pa.Schema) -> pa.Table:
+    """Return runs of rows of several tables as one table."""
+    some = np.flatnonzero(counts)
+    if not len(some):
+        return schema.empty_table()
+    firsts = np.cumsum([0, *(whole.num_rows for whole in wholes)])
+    starts, ends = firsts[of[some]] + starts[some], firsts[of[some]] + starts[some] + counts[some]
+    new = np.flatnonzero(np.r_[True, starts[1:] != ends[:-1]])  # else it continues the run before
+    starts, counts = starts[new], ends[np.r_[new[1:] - 1, -1]] - starts[new]
+    together = pa.concat_tables(wholes, promote_options="default")
+    if len(starts) < _MANY or counts.sum() >= len(starts) * _ROWS:
+        runs = zip(starts.tolist(), counts.tolist(), strict=True)
+        return pa.concat_tables([together.slice(*run) for run in runs])
+    rows = np.arange(counts.sum()) + np.repeat(starts - (counts.cumsum() - counts), counts)
+    columns = []
+    for column in together.columns:
+        if column.nbytes <= min(_BYTES * len(column), _MOST):
+            columns.append(column.take(pa.array(rows)))
+        else:
+            columns.append(pa.chunked_array(_slices(column, starts, counts), column.type))
+    return pa.Table.from_arrays(columns, schema=together.schema)
+
+
+def _slices(column: pa.ChunkedArray, starts: Ints, counts: Ints) -> Iterator[pa.Array]:
+    """Yield runs of rows, each of which may be in several chunks."""
+    chunks = column.chunks
+    ends = np.cumsum([len(chunk) for chunk in chunks])
+    numbers = np.searchsorted(ends, starts, "right")
+    lasts = ends.tolist()
+    for number, start, left in zip(numbers.tolist(), starts.tolist(), counts.tolist(), strict=True):
+        while left:
+            size = min(left, lasts[number] - start)
+            yield chunks[number].slice(start - lasts[number] + len(chunks[number]), size)
+            number, start, left = number + 1, start + size, left - size
+
+
+def _exact(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return the columns of a schema, and those that only tables in memory have."""
+    if table.schema.equals(schema):
+        return table
+    for added in (one for one in table.schema if one.name in _ADDED and one.name not in schema.names):
+        schema = schema.append(added)
+    return table.select(schema.names).cast(schema)
+
+
+def runs_of(ids: pa.ChunkedArray) -> dict[str, tuple[int, int]]:
+    """Return the start and the number of rows of each transcript. The rows of a transcript are together."""
+    codes = pc.dictionary_encode(ids).combine_chunks() if len(ids) else None
+    if codes is None:
+        return {}
+    numbers = codes.indices.to_numpy()
+    starts = np.flatnonzero(np.r_[True, numbers[1:] != numbers[:-1]])
+    stops = np.r_[starts[1:], len(numbers)]
+    names = codes.dictionary.to_pylist()
+    return {names[numbers[start]]: (int(start), int(stop - start)) for start, stop in zip(starts, stops, strict=True)}
