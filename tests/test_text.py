@@ -2,7 +2,7 @@
 
 import pytest
 
-from voxframe._text import Cue, clock, cues, masked, one_line, srt, visible
+from voxframe._text import Cue, clock, cues, masked, one_line, readable, srt
 
 
 @pytest.mark.parametrize(("pause_ms", "captions"), [(1999, ["good day"]), (2000, ["good", "day"])])
@@ -29,9 +29,9 @@ def test_text_that_no_file_can_hold_is_left_out() -> None:
 
 
 def test_a_caption_is_visible() -> None:
-    """SRT and WebVTT require that a caption ends after it begins."""
-    assert visible(Cue("a", 5, 5)).end == 6
-    assert visible(Cue("a", 5, 9)).end == 9
+    """A caption without a length, or before another one, is shown for 0.8 s; one with time left, until it is read."""
+    instant, spoken, long = readable([Cue("a", 5, 5), Cue("b", 100, 2000), Cue("c" * 34, 3000, 3500)])
+    assert (instant.end, spoken.end, long.end) == (805, 2000, 5000)
 
 
 def test_an_arrow_ends_no_caption() -> None:

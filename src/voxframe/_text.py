@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,6 +14,8 @@ WordDict = dict[str, Any]
 
 #: Default limit of characters in a caption: two lines of the usual width.
 DEFAULT_CHARS = 84
+_LINE = DEFAULT_CHARS // 2
+_SHORTEST_MS, _CHARS_PER_S = 800, 17  # of a caption
 #: A silence in milliseconds after which a new caption or turn begins.
 PAUSE_MS = 2000
 
@@ -129,7 +132,10 @@ def search_form(word: str) -> str:
 
 
 def cues(words: Iterable[Cue], chars: int = DEFAULT_CHARS, speaker: str | None = None) -> Iterator[Cue]:
-    """Fill captions with the words of one turn.
+    """Divide the words of one turn into captions that read well.
+
+    Captions end at sentences and clauses if they can, have at least two words, fit into two lines and are filled
+    evenly. A new one begins after a pause of two seconds.
 
     Args:
         words: Words in order; each may contain more than one word. A word longer than a caption is split.
@@ -139,24 +145,82 @@ def cues(words: Iterable[Cue], chars: int = DEFAULT_CHARS, speaker: str | None =
     Yields:
         Captions from the start of their first word to the end of their last word. The length may be zero.
     """
-    line: list[_Piece] = []
-    length = end = 0
+    run: list[_Piece] = []
+    end = 0
     for piece in chain.from_iterable(_pieces(word, chars) for word in words):
-        if line and (length + 1 + len(piece.text) > chars or piece.start - end >= PAUSE_MS):
-            yield _cue(line, end, speaker)
-            line = []
-        if not line:
-            length, end = -1, piece.start
-        line.append(piece)
-        length += 1 + len(piece.text)
-        end = max(end, piece.end)
-    if line:
-        yield _cue(line, end, speaker)
+        if run and piece.start - end >= PAUSE_MS:
+            yield from _divided(run, chars, speaker)
+            run = []
+        end = max(end, piece.end) if run else piece.end
+        run.append(piece)
+    yield from _divided(run, chars, speaker)
 
 
-def visible(cue: Cue) -> Cue:
-    """Return the caption with a length of at least one millisecond, as SRT and WebVTT require."""
-    return cue._replace(end=max(cue.end, cue.start + 1))
+def _divided(run: list[_Piece], chars: int, speaker: str | None) -> Iterator[Cue]:
+    """Divide words without a long pause at the places of the lowest cost (dynamic programming over the ends)."""
+    width = max(_LINE, -(-chars // 2))
+    cost, start = [0.0], [0]
+    for end in range(1, len(run) + 1):
+        best, from_, length, text = math.inf, end - 1, -1, ""
+        for begin in range(end - 1, -1, -1):
+            length += 1 + len(run[begin].text)
+            text = f"{run[begin].text} {text}".rstrip()
+            if length > chars and begin < end - 1:
+                break
+            if begin < end - 1 and len(text) > width and not _fits(text, width):
+                continue
+            own = cost[begin] + _cost(run, begin, end, length / chars)
+            if own < best:
+                best, from_ = own, begin
+        cost.append(best)
+        start.append(from_)
+    ends = [len(run)]
+    while ends[-1]:
+        ends.append(start[ends[-1]])
+    for begin, end in pairwise(reversed(ends)):
+        line = run[begin:end]
+        yield _cue(line, max(piece.end for piece in line), speaker)
+
+
+def _fits(text: str, width: int) -> bool:
+    """Return True if the text fits into two lines of this width."""
+    at = text.rfind(" ", 0, width + 1)
+    return at >= 0 and len(text) - at - 1 <= width
+
+
+def _cost(run: list[_Piece], begin: int, end: int, filled: float) -> float:
+    """Return the cost of a caption: of being there, of a bad end, of a single word, and of a time too short."""
+    last = run[end - 1].text
+    ends_well = 0.0 if last.endswith(SENTENCE_ENDS) else 0.3 if last.endswith((",", ";", ":")) else 0.7
+    short = run[end - 1].end - run[begin].start < _SHORTEST_MS
+    lonely = end - begin == 1 and len(run) > 1
+    return 1 + (1 - filled) ** 2 + (ends_well if end < len(run) else 0) + 4 * lonely + 4 * short
+
+
+def readable(captions: Sequence[Cue]) -> Iterator[Cue]:
+    """Yield captions, sorted by start, that are shown long enough to be read.
+
+    A caption stays until it could be read at 17 characters per second, or until the next one begins, and at least 0.8
+    seconds. Source: Netflix, "English (USA) Timed Text Style Guide" (17 characters per second, 42 per line, 5/6 s).
+    """
+    following = [caption.start for caption in captions[1:]]
+    for caption, after in zip(captions, [*following, math.inf], strict=False):
+        enough = caption.start + max(_SHORTEST_MS, math.ceil(1000 * len(caption.text) / _CHARS_PER_S))
+        end = max(caption.end, min(enough, after), caption.start + _SHORTEST_MS)
+        yield caption._replace(end=int(end))
+
+
+def two_lines(text: str) -> str:
+    r"""Return the text of a caption with a line break near its middle if it is longer than a line.
+
+    Example:
+        >>> two_lines("The birch canoe slid on the smooth planks of the old pier.")
+        'The birch canoe slid on the\nsmooth planks of the old pier.'
+    """
+    if len(text) <= _LINE or " " not in text:
+        return text
+    at = min((n for n, c in enumerate(text) if c == " "), key=lambda n: abs(2 * n - len(text)))
+    return f"{text[:at]}\n{text[at + 1 :]}"
 
 
 def srt(captions: Iterable[Cue]) -> str:
@@ -172,7 +236,7 @@ def srt(captions: Iterable[Cue]) -> str:
         R&D → x
     """
     return "\n".join(
-        f"{n}\n{_timestamp(cue.start, ',')} --> {_timestamp(cue.end, ',')}\n{cue.text.replace('-->', '→')}\n"
+        f"{n}\n{_timestamp(cue.start, ',')} --> {_timestamp(cue.end, ',')}\n{two_lines(cue.text.replace('-->', '→'))}\n"
         for n, cue in enumerate(captions, 1)
     )
 
@@ -189,7 +253,7 @@ def vtt(captions: Iterable[Cue]) -> str:
     """
     blocks = (
         f"{_timestamp(cue.start, '.')} --> {_timestamp(cue.end, '.')}\n"
-        f"{f'<v {_escape(cue.speaker)}>' if cue.speaker else ''}{_escape(cue.text)}\n"
+        f"{f'<v {_escape(cue.speaker)}>' if cue.speaker else ''}{_escape(two_lines(cue.text))}\n"
         for cue in captions
     )
     return "WEBVTT\n\n" + "\n".join(blocks)

