@@ -104,6 +104,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings(*shown), append=False)
 
 
+@pytest.fixture(autouse=True)
+def _no_colors_assigned() -> None:
+    """Forget which colours people and terms have, which is kept per process."""
+    if style := sys.modules.get("voxframe.plots.style"):
+        style.registry.clear()
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _nothing_left_open() -> Iterator[None]:
     """Collect what a file of tests left open, so that the warning fails its last test and no test of another file."""

@@ -1,9 +1,11 @@
 import matplotlib as mpl
+import numpy as np
 import pandas as pd
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from voxframe import analysis, plots
-from voxframe.plots.style import color_indexes
+from voxframe.plots.style import COLORS, TERM_COLORS, color_indexes
 
 mpl.use("agg")
 
@@ -48,8 +50,50 @@ def test_any_groups_have_bars() -> None:
 
 
 def test_colours_belong_to_labels() -> None:
-    """A letter or a small number in a label decides its colour; other labels take the free colours in order."""
-    assert color_indexes(["C", "A"]) == {"A": 0, "C": 2}
-    assert color_indexes(["SPEAKER_01", "SPEAKER_00", None]) == {"SPEAKER_00": 0, "SPEAKER_01": 1, None: 2}
-    assert color_indexes(["host", "B", "guest"], ["Ann"]) == {"B": 1, "guest": 0, "host": 2, "Ann": 3}
-    assert len(set(color_indexes("ABCDEFGHI").values())) == 8
+    """A letter or a small number in a label decides its colour, also beside the name of a recording."""
+    assert color_indexes(["C", "A", "call · C"]) == [2, 0, 2]
+    assert color_indexes(["SPEAKER_01", "SPEAKER_00", None]) == [1, 0, 2]
+    assert color_indexes(["host", "B", "guest"]) == [2, 1, 0]
+    assert len(set(color_indexes("ABCDEFGHI"))) == 8
+
+
+def test_a_person_keeps_a_colour() -> None:
+    """The colour of a person stays if labels, other people and recordings change; two people have two colours."""
+    first = dict(zip(("Bo", "Ada"), color_indexes(["Bo", "Ada"], {"A": "Ada", "B": "Bo"}), strict=True))
+    assert first == {"Ada": 0, "Bo": 1}
+    assert color_indexes(["Bo", "Cy"], {"A": "Bo", "B": "Cy"}) == [1, 2]
+    assert color_indexes(["call · Cy", "call · Ada", "talk · Ada"]) == [2, 0, 0]
+
+
+def test_terms_have_colours_of_their_own() -> None:
+    """No search term has the colour of a speaker, and each keeps its colour."""
+    assert not set(TERM_COLORS) & set(COLORS)
+    tree = color_indexes(["tree", "car"], kind="term")[0]
+    assert color_indexes(["street", "call · tree"], kind="term")[1] == tree
+
+
+def test_all_plots_of_a_dataframe_agree() -> None:
+    """Each person has one colour in the time line, the talk time and the confidence of several recordings."""
+    rows = pd.DataFrame(
+        {
+            "transcript_id": ["t", "t", "u", "u"],
+            "speaker": ["A", "B", "A", "B"],
+            "speaker_name": ["Ada", "Bo", "Bo", "Cy"],
+            "text": "x",
+            "start_ms": [0, 1000, 0, 1000],
+            "end_ms": [900, 1900, 900, 1900],
+            "confidence": 0.9,
+        }
+    )
+    seen: dict[str, set[str]] = {}
+    for part in (rows, rows[rows["transcript_id"] == "u"], rows[rows["transcript_id"] == "t"]):
+        lanes, bars, lines = plots.timeline(part), plots.talk_time(part), plots.confidence(part, by="speaker_name")
+        for ax, artists in ((lanes, lanes.collections), (bars, bars.patches)):
+            for label, artist in zip(ax.get_yticklabels(), artists, strict=True):
+                color = to_hex(np.atleast_2d(artist.get_facecolor())[0])
+                seen.setdefault(label.get_text().rpartition(" · ")[2], set()).add(color)
+        legend = lines.get_legend()
+        for label, line in zip(legend.get_texts(), legend.get_lines(), strict=True):
+            seen.setdefault(label.get_text(), set()).add(line.get_color().lower())
+    assert {name: len(colors) for name, colors in seen.items()} == {"Ada": 1, "Bo": 1, "Cy": 1}
+    assert len(set.union(*seen.values())) == 3

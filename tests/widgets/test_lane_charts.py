@@ -11,7 +11,7 @@ import voxframe
 from voxframe import analysis
 from voxframe._text import clock
 from voxframe.errors import OptionError
-from voxframe.plots.style import COLORS
+from voxframe.plots.style import PALETTE, TERM_COLORS
 from voxframe.widgets import Dispersion, GroupComparison, Timeline, TranscriptPlayer
 
 
@@ -72,7 +72,11 @@ def test_occurrences_have_lanes_and_context(words):
     click(dispersion, 1)
     assert dispersion.error == ""
     assert dispersion.player.time == found["start_ms"].iloc[1]
-    assert [COLORS[n] for n in dispersion._colors] == [COLORS[1], COLORS[2], COLORS[0]]  # by name, as in the plot
+    assert [PALETTE[n] for n in dispersion._colors] == [
+        TERM_COLORS[1],
+        TERM_COLORS[2],
+        TERM_COLORS[0],
+    ]  # by name, as in the plot
 
 
 def test_queries_share_the_lane_of_a_recording(corpus):

@@ -25,6 +25,7 @@ from voxframe.plots.spans import (
     corners,
     group_names,
     joined,
+    kind_of,
     lane_names,
     lane_values,
     packed,
@@ -104,8 +105,8 @@ def timeline(
     style.check_lanes(count, "lanes", advice)
     legend = 0.0 if lane is None else style.legend_height(names, 9)
     ax = style.given_or_new(ax, 10, style.lanes_height(count + len(rows)) + legend)
-    dark = style.is_dark(ax)
-    palette = (style.speaker_colors if lane is None else style.legend_colors)(names, found.named, dark=dark)
+    dark, kind = style.is_dark(ax), kind_of(by)
+    palette = (style.name_colors if lane is None else style.legend_colors)(names, found.named, kind=kind, dark=dark)
     if isinstance(given, Mapping):
         chosen = _lane_colors(df, by, found, given)
         palette = [chosen.get(name, color) for name, color in zip(names, palette, strict=True)]
@@ -249,7 +250,9 @@ def talk_time(df: pd.DataFrame, ax: Axes | None = None, *, by: By = ("transcript
     style.check_lanes(len(table), "speakers" if "speaker" in keys else "groups", "select some of them")
     lengths, shares = floats(table["talk_s"]), floats(table["share"])
     ax = style.given_or_new(ax, 7, style.lanes_height(len(table)))
-    colors = style.speaker_colors(labels, table.attrs.get("label_names"), dark=style.is_dark(ax))
+    colors = style.name_colors(
+        labels, table.attrs.get("label_names"), kind=kind_of(keys[-1] if keys else None), dark=style.is_dark(ax)
+    )
     ax.barh(range(len(table)), lengths, height=0.72, color=colors)
     for y, (length, share) in enumerate(zip(lengths.tolist(), shares.tolist(), strict=True)):
         if math.isfinite(length) and math.isfinite(share):
@@ -322,7 +325,7 @@ def dispersion(
     rows = min(len(names) * math.ceil(len(asked) / 4), max(len(names), 40)) if shared else len(names)
     ax = style.given_or_new(ax, 10, style.lanes_height(rows) + (style.legend_height(asked, 9) if shared else 0.0))
     dark = style.is_dark(ax)
-    colors = style.legend_colors(asked, dark=dark) if shared else style.speaker_colors(asked, dark=dark)
+    colors = (style.legend_colors if shared else style.name_colors)(asked, kind="term", dark=dark)
     term = pd.Index(asked).get_indexer(pd.Index(found["term"]))
     strokes = []
     for n in range(len(asked)):

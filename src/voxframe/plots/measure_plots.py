@@ -13,7 +13,7 @@ from voxframe import analysis
 from voxframe.analysis.recordings import distinct_names
 from voxframe.analysis.speaker_turns import floats, require
 from voxframe.plots import style
-from voxframe.plots.spans import group_names, seconds, transcript_names
+from voxframe.plots.spans import group_names, kind_of, seconds, transcript_names
 from voxframe.validators import Integer, checked, shown
 
 if TYPE_CHECKING:
@@ -197,7 +197,8 @@ def _lines(table: pd.DataFrame, source: pd.DataFrame, value: str, ax: Axes | Non
     middle = (seconds(table["start_ms"]) + end) / 2
     ax = style.given_or_new(ax, 10, 3 + (style.legend_height(names, 9) if many or own else 0.0))
     dark = style.is_dark(ax)
-    colors = style.legend_colors(names, dark=dark) if many or own else [style.ink(ax)]
+    kind: style.Kind = kind_of(own[-1]) if own else "group"
+    colors = style.legend_colors(names, kind=kind, dark=dark) if many or own else [style.ink(ax)]
     lines = []
     for name, color in zip(names, colors, strict=True):
         of = (label == name).to_numpy(bool)
@@ -289,7 +290,7 @@ def keyness(table: pd.DataFrame, ax: Axes | None = None, *, top: int = 10) -> Ax
     ax = style.given_or_new(
         ax, 7, style.lanes_height(len(kept)) + style.legend_height([str(name) for name in groups], 6)
     )
-    colors = style.legend_colors(groups, dark=style.is_dark(ax))
+    colors = style.legend_colors(groups, kind=kind_of(group), dark=style.is_dark(ax))
     bars: list[Any] = []
     for name, color in zip(groups, colors, strict=True):
         of = np.flatnonzero((kept[group] == name).to_numpy(bool))

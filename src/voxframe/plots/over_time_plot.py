@@ -14,6 +14,7 @@ from voxframe.plots import style
 from voxframe.plots.spans import (
     RESOLUTION,
     corners,
+    kind_of,
     lane_names,
     lane_values,
     seconds,
@@ -69,6 +70,7 @@ def confidence(
     from voxframe.plots.time_axis import step
 
     require(df, ("start_ms", "confidence", *([by] if by not in (None, "speaker") else [])), "confidence")
+    kind = kind_of(by)
     if several_transcripts(df) and by in (None, "transcript_id", "speaker"):
         df = df.assign(line=lane_names(df) if by == "speaker" else transcript_names(df, last=""))
         by = "line"
@@ -83,7 +85,7 @@ def confidence(
 
     ax = style.given_or_new(ax, 10, 3 + (style.legend_height(names, 9) if by else 0.0))
     named = label_names(df) if by in ("speaker", "speaker_name") else None
-    colors = style.legend_colors(names, named, dark=style.is_dark(ax)) if by else [style.ink(ax)]
+    colors = style.legend_colors(names, named, kind=kind, dark=style.is_dark(ax)) if by else [style.ink(ax)]
     lines, until = [], last
     for n, color in enumerate(colors):
         of = code == n

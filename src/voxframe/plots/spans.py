@@ -14,6 +14,7 @@ from voxframe.analysis.grouping import labels_of, people_of
 from voxframe.analysis.recordings import distinct_names
 from voxframe.analysis.spans import pack
 from voxframe.analysis.speaker_turns import floats, label_names, require, speaker_codes
+from voxframe.plots.style import Kind
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
@@ -66,6 +67,11 @@ class Spans:
     def within(self, low: float, high: float) -> Spans:
         """Return the spans that overlap the time from `low` to `high`."""
         return self.where((self.start < high) & (self.end > low))
+
+
+def kind_of(by: str | None) -> Kind:
+    """Return what the values of a column are: people, or other groups."""
+    return "person" if by in (None, "speaker", "speaker_name", "person", "channel") else "group"
 
 
 def spans(df: pd.DataFrame, by: str | None, purpose: str) -> Spans:

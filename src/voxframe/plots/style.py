@@ -6,12 +6,12 @@ so `matplotlib.style.use("dark_background")` is enough for a dark figure.
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from voxframe.validators import shown
 
@@ -28,6 +28,17 @@ ON_DARK = {"#0072B2": "#3E9BDC", "#D55E00": "#EE7F2D", "#009E73": "#1FBF92", "#0
 #: Colours of sentiment, which no speaker has: ColorBrewer's PiYG, safe for colour blindness (https://colorbrewer2.org).
 POSITIVE, NEGATIVE = "#4D9221", "#C51B7D"
 ON_DARK |= {POSITIVE: "#7FBC41", NEGATIVE: "#E86FB4"}
+#: Colours of search terms, which no speaker has: the dark half of P. Tol's muted scheme (https://personal.sron.nl/~pault/).
+TERM_COLORS = ("#882255", "#117733", "#332288", "#AA4499", "#8A8A00", "#CC6677", "#2A8C7E", "#6B6BB8")
+#: Colours of people, then of terms.
+PALETTE = COLORS + TERM_COLORS
+ON_DARK |= {
+    "#882255": "#E0609C",
+    "#117733": "#4DBD74",
+    "#332288": "#9F90F5",
+    "#AA4499": "#DD7ACD",
+    "#2A8C7E": "#44AA99",
+}
 #: Grey with a contrast ratio above 4 on white and on black.
 GREY = "#777777"
 #: Maximum number of lanes; more cannot be told apart.
@@ -102,49 +113,49 @@ def themed(color: str, *, dark: bool) -> str:
     return ON_DARK.get(color, color) if dark else color
 
 
-def color_indexes(labels: Iterable[object], others: Iterable[object] = ()) -> dict[Any, int]:
-    """Return the index in `COLORS` of each label of a transcript. It depends on the label, not on the name or the row.
+#: What colours belong to. Terms have a palette of their own, so that no hit looks like a speaker.
+Kind: TypeAlias = Literal["person", "group", "term"]
+#: Index in its palette of each name of a kind, as long as this process lives.
+registry: dict[tuple[Kind, str], int] = {}
 
-    Labels A to H have indexes 0 to 7. A label that ends in a number below 8 has that number as its index. So speakers
-    keep their colours if others are left out. All other labels take the free indexes in alphabetical order.
+
+def color_indexes(names: Sequence[object], named: Mapping[Any, Any] | None = None, kind: Kind = "person") -> list[int]:
+    """Return the index in its palette of each name. A person has the same colour in every plot and widget.
+
+    A label of a transcript determines its index: A to H have 0 to 7, and a label that ends in a number below 8 has this
+    number. Other names have the index of the label that they name first, if nobody else has it, otherwise the one that
+    is used least. They keep it.
 
     Args:
-        labels: Labels; None for rows without one.
-        others: Names of people who have no label. They take the indexes that the labels left free.
+        names: Names of people, labels, groups or terms; "call · Ada" belongs to Ada.
+        named: Names by label, from `voxframe.analysis.speaker_turns.label_names`.
+        kind: What the names are.
 
     Example:
-        >>> color_indexes(["B", "A", "host"], ["Guest"])
-        {'A': 0, 'B': 1, 'host': 2, 'Guest': 3}
+        >>> color_indexes(["call · B", "A", "host"]), color_indexes(["Example", "B"], {"C": "Example"})
+        ([1, 0, 2], [2, 1])
     """
-    known = sorted(set(labels), key=_by_text)
-    keys = [*known, *sorted(set(others) - set(known), key=_by_text)]
-    own: dict[Any, int] = {}
-    for key in keys:
-        place = _own_place(key)
-        if place is not None and place not in own.values():
-            own[key] = place
-    free = (n for n in itertools.count() if n not in own.values())
-    return {key: own[key] if key in own else next(free) % len(COLORS) for key in keys}
-
-
-def lane_color_indexes(names: Sequence[object], named: Mapping[Any, Any] | None = None) -> list[int]:
-    """Return the index in `COLORS` of each lane, which is that of its label.
-
-    Args:
-        names: Names of the lanes.
-        named: Names by label, from `voxframe.analysis.speaker_turns.label_names`. None (default): the lanes are named
-            by their labels. A lane with more than one label has the lowest of their indexes.
-    """
-    named = dict(zip(names, names, strict=True)) if named is None else named
-    places = color_indexes(named, set(names) - set(named.values()))
-    of: dict[Any, int] = {}
-    for label, name in named.items():
-        of[name] = min(of.get(name, len(COLORS)), places[label])
-    return [of[name] if name in of else places[name] for name in names]
-
-
-def _by_text(label: object) -> tuple[bool, str]:
-    return not isinstance(label, str), str(label)
+    keys = [name.rpartition(" · ")[2] if isinstance(name, str) else None for name in names]
+    label_of: dict[Any, Any] = {}
+    for label, name in (named or {}).items():
+        if label != name and (name not in label_of or _own_place(label) is not None):
+            label_of.setdefault(name, label)
+    fixed = {key: _own_place(key) if kind == "person" and key not in label_of else None for key in keys}
+    reserved = set(fixed.values())
+    places: dict[str | None, int] = {}
+    for key in sorted({key for key in keys if key is not None and fixed[key] is None}):
+        if (kind, key) not in registry:
+            uses = Counter(place for (other, _), place in registry.items() if other == kind)
+            own = _own_place(label_of.get(key))
+            registry[kind, key] = min(
+                range(len(COLORS)), key=lambda place: (place in reserved, uses[place], place != own, place)
+            )
+        places[key] = registry[kind, key]
+    for rest in sorted({*keys} - {*places}, key=lambda key: (key is None, key or "")):
+        own, taken = fixed[rest], {*places.values()}
+        free = (place for place in range(len(COLORS)) if place not in taken)
+        places[rest] = own if own is not None and own not in taken else next(free, own or 0)
+    return [places[key] for key in keys]
 
 
 def _own_place(label: object) -> int | None:
@@ -155,22 +166,27 @@ def _own_place(label: object) -> int | None:
     return place if 0 <= place < len(COLORS) else None
 
 
-def speaker_colors(names: Sequence[object], named: Mapping[Any, Any] | None = None, *, dark: bool = False) -> list[str]:
-    """Return one colour per speaker. A label has the same colour in every plot and widget.
+def name_colors(
+    names: Sequence[object], named: Mapping[Any, Any] | None = None, *, kind: Kind = "person", dark: bool = False
+) -> list[str]:
+    """Return one colour per name: see `color_indexes`.
 
     Args:
-        names: Speakers, or other labels.
-        named: Names by label if the speakers have names: see `lane_color_indexes`.
+        names: Names of people, labels, groups or terms.
+        named: Names by label if the speakers have names.
+        kind: What the names are.
         dark: Return colours for a dark background.
     """
-    return [themed(COLORS[place], dark=dark) for place in lane_color_indexes(names, named)]
+    palette = TERM_COLORS if kind == "term" else COLORS
+    return [themed(palette[place], dark=dark) for place in color_indexes(names, named, kind)]
 
 
-def legend_colors(names: Sequence[object], named: Mapping[Any, Any] | None = None, *, dark: bool = False) -> list[str]:
-    """Return one colour per legend label: those of `speaker_colors`, and grey for labels beyond the eighth."""
-    own = [themed(color, dark=dark) for color in COLORS]
-    few = len(names) <= len(own)
-    return speaker_colors(names, named, dark=dark) if few else [*own, *[GREY] * (len(names) - len(own))]
+def legend_colors(
+    names: Sequence[object], named: Mapping[Any, Any] | None = None, *, kind: Kind = "person", dark: bool = False
+) -> list[str]:
+    """Return one colour per legend label: those of `name_colors`, and grey for labels beyond the eighth."""
+    most = len(COLORS)
+    return name_colors(names[:most], named, kind=kind, dark=dark) + [GREY] * (len(names) - most)
 
 
 def shown_names(names: Iterable[object], longest: int = 40) -> list[str]:

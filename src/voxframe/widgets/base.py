@@ -37,7 +37,7 @@ from voxframe.client.embedded import is_embedded
 from voxframe.corpus import Corpus
 from voxframe.corpus.addresses import is_address, is_remote
 from voxframe.errors import CorpusWarning, OptionError, PayloadWarning, VoxframeError
-from voxframe.plots.style import COLORS, themed
+from voxframe.plots.style import PALETTE, themed
 
 
 def static(*names: str) -> str:
@@ -114,9 +114,9 @@ class ScriptedWidget(anywidget.AnyWidget):
 
 
 def _speaker_css() -> str:
-    """Return CSS variables for speakers in both themes: `--vf-speaker-N`, and `--vf-on-speaker-N` for text on it."""
+    """Return CSS variables of the palette in both themes: `--vf-speaker-N`, and `--vf-on-speaker-N` for text on it."""
     rules = []
-    for n, light in enumerate(COLORS):
+    for n, light in enumerate(PALETTE):
         dark = themed(light, dark=True)
         rules.append(f"--vf-speaker-{n}: light-dark({light}, {dark});")
         rules.append(f"--vf-on-speaker-{n}: light-dark({_text_color(light)}, {_text_color(dark)});")

@@ -17,7 +17,7 @@ import pandas as pd
 
 from voxframe._text import clock
 from voxframe.plots.spans import joined
-from voxframe.plots.style import COLORS, GREY, shown_names
+from voxframe.plots.style import GREY, PALETTE, shown_names
 from voxframe.widgets.base import ScriptedWidget, escaped, static
 
 #: Maximum time in ms (24 days).
@@ -189,7 +189,7 @@ def lanes_svg(
     Args:
         lanes: Start and end (ms) of the spans of each lane, sorted by start.
         names: Names of the lanes; a null becomes "(unknown)".
-        color_indexes: Index in `COLORS` of each lane.
+        color_indexes: Index in `PALETTE` of each lane.
         until: End of the axis in ms, or in another unit.
         what: Start of the alternative text.
         tick: Returns the label of a position on the axis.
@@ -207,7 +207,7 @@ def lanes_svg(
             f"M{_LEFT + a * scale:.1f} {top + 4}h{(b - a) * scale:.1f}v{_LANE - 8}h-{(b - a) * scale:.1f}z"
             for a, b in zip(left, right, strict=True)
         )
-        color = COLORS[color_index].replace("#000000", GREY)  # also readable on a dark page
+        color = PALETTE[color_index].replace("#000000", GREY)  # also readable on a dark page
         parts.append(f'<path fill="{color}" d="{bars}"/>')
     for part in (0, 0.5, 1):
         anchor = {0: "start", 0.5: "middle", 1: "end"}[part]

@@ -16,8 +16,8 @@ from voxframe._text import clock, join_words, quantity
 from voxframe.analysis.speaker_turns import label_names, require
 from voxframe.corpus import Corpus
 from voxframe.plots.lane_plots import occurrences, term_lanes
-from voxframe.plots.spans import Floats, Ints, one_transcript, several_transcripts, spans
-from voxframe.plots.style import MAX_LANES, lane_color_indexes
+from voxframe.plots.spans import Floats, Ints, kind_of, one_transcript, several_transcripts, spans
+from voxframe.plots.style import COLORS, MAX_LANES, color_indexes
 from voxframe.widgets import encoding
 from voxframe.widgets.base import check_range, define_comment, escaped, text_map
 from voxframe.widgets.embedded_player import Audio, RowPlayerWidget
@@ -40,7 +40,7 @@ class Marks:
         lane: Index of its lane.
         row: Position of its row in the DataFrame.
         names: Names of the lanes; with parts, of groups of `len(parts)` lanes each.
-        colors: Index in `COLORS` of each lane.
+        colors: Index in `PALETTE` of each lane.
         texts: Text of each row of the DataFrame, for tooltips; None for none.
         parts: Labels of the lanes that share a name, which a legend explains.
     """
@@ -251,7 +251,7 @@ class Timeline(LaneChart):
             found.code,
             found.row,
             found.names,
-            lane_color_indexes(found.names, found.named),
+            color_indexes(found.names, found.named, kind_of(by)),
             df["text"] if "text" in df.columns else None,
         )
         self._draw(
@@ -353,7 +353,7 @@ class Dispersion(LaneChart):
         start, end, known = encoding.times(found)
         term = pd.Index(asked).get_indexer(pd.Index(found["term"]))
         rows = np.flatnonzero(known & (lane >= 0) & (term >= 0))
-        colors = lane_color_indexes(asked)
+        colors = [len(COLORS) + place for place in color_indexes(asked, kind="term")]
         parts = asked if used != "term" and len(asked) > 1 else []
         place = lane * len(parts) + term if parts else lane
         if used != "term" and not parts:

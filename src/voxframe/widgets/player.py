@@ -166,7 +166,7 @@ class TranscriptPlayer(ScriptedWidget):
             _columns=packed,
             _not_stored="" if self._store else self._advice(),
             _speakers=[label or "" for label in found.speakers],
-            _colors=self._color_indexes(annotations[1]),
+            _colors=self._color_indexes(*annotations[:2]),
             _layers=present,
             _sources=[] if audio is None else media_server.media_urls(audio),
             _until=int(found.end.max(initial=0)),
@@ -182,12 +182,17 @@ class TranscriptPlayer(ScriptedWidget):
             self.observe(self._save, list(_ANNOTATIONS))
         else:
             self.observe(lambda change: self._show(corrected_passages(self._uncorrected, change["new"])), "corrections")
-        self.observe(lambda change: self.set_trait("_colors", self._color_indexes(change["new"])), "turn_names")
+        self.observe(self._recolor, ["names", "turn_names"])
         self.on_msg(self._on_edit)
 
-    def _color_indexes(self, turn_names: Mapping[str, str]) -> dict[str, int]:
+    def _color_indexes(self, names: Mapping[str, str], turn_names: Mapping[str, str]) -> dict[str, int]:
         """Return the index in `COLORS` of each label and of each name that only single turns have; "" is no label."""
-        return {key or "": place for key, place in color_indexes(self._passages.speakers, turn_names.values()).items()}
+        keys = list(dict.fromkeys([*self._passages.speakers, *turn_names.values()]))
+        people = [names.get(key or "", key) for key in keys]
+        return {key or "": place for key, place in zip(keys, color_indexes(people, names), strict=True)}
+
+    def _recolor(self, _: object = None) -> None:
+        self._colors = self._color_indexes(self.names, self.turn_names)
 
     def __repr__(self) -> str:
         found = self._passages
@@ -229,7 +234,7 @@ class TranscriptPlayer(ScriptedWidget):
         self._passages = found
         with self.hold_sync():
             self._speakers = [label or "" for label in found.speakers]
-            self._colors = self._color_indexes(self.turn_names)
+            self._recolor()
             self._until = int(found.end.max(initial=0))
             self._columns = self._columns | found.packed({})[0]
 
