@@ -143,7 +143,8 @@ def color_indexes(names: Sequence[object], named: Mapping[Any, Any] | None = Non
     fixed = {key: _own_place(key) if kind == "person" and key not in label_of else None for key in keys}
     reserved = set(fixed.values())
     places: dict[str | None, int] = {}
-    for key in sorted({key for key in keys if key is not None and fixed[key] is None}):
+    unfixed = {key for key in keys if key is not None and fixed[key] is None}
+    for key in sorted(unfixed, key=lambda key: (key not in label_of, key)):
         if (kind, key) not in registry:
             uses = Counter(place for (other, _), place in registry.items() if other == kind)
             own = _own_place(label_of.get(key))

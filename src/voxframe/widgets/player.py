@@ -177,6 +177,7 @@ class TranscriptPlayer(ScriptedWidget):
                 self._store.save(self._annotations(), annotations, found)
                 annotations = self._store.load()
             self.names = annotations[0]
+            self._recolor()
         if self._store:
             self._saved = self._annotations()
             self.observe(self._save, list(_ANNOTATIONS))
