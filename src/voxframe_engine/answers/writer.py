@@ -56,7 +56,9 @@ class LocalModel:
             return chat.ask(system, request, size, temperature, report)
 
     def close(self) -> None:
-        """End the child."""
+        """End the child, also while it loads the model."""
+        if (child := self._child) is not None:
+            child.kill()
         with self._lock:
             self._end()
 
