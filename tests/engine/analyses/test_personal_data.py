@@ -110,7 +110,6 @@ def test_only_cards_have_a_card_expiration(text, expected):
     ("text", "expected"),
     [
         ("The surname? K O W A L S K I.", ["K O W A L S K I"]),
-        ("It's O K A F O R.", ["O K A F O R"]),
         ("the surname is g a r c i a", ["g a r c i a"]),
         ("the surname is k o w a l i think", ["k o w a l"]),
         ("Last name is Okafor, O K A F O R.", ["Okafor", "O K A F O R"]),
@@ -131,7 +130,6 @@ def test_letters_spell_a_name_after_a_cue_for_names(text, expected):
         ("I left school at 16.", "16"),
         ("My dad died at 71.", "71"),
         ("She turned 50 last year.", "50"),
-        ("You're 45, right?", "45"),
         ("my son caleb is twelve", "twelve"),
         ("Grandpa Joe was eighty four when he passed.", "eighty four"),
     ],

@@ -1,4 +1,4 @@
-"""Ages of persons: "she's six", "a 67-year-old", "at fifteen, I ...", "in her late eighties", "How old? Fifty-four".
+"""Ages of persons: "she's six", "a 67-year-old", "at fifteen, I ...", "How old? Fifty-four".
 
 A number alone may be much else, so the words beside it decide: a person before it, an event of a life, a question.
 """
@@ -12,7 +12,6 @@ from voxframe_engine.analyses.entities.listed_terms import names
 from voxframe_engine.analyses.entities.text import (
     BELOW_100,
     DIGIT,
-    ORDINAL,
     QUANTITY,
     TENS,
     EntityMatch,
@@ -60,7 +59,6 @@ _NO_AGE = (
     r"|[a-z]+ (?:street|road|avenue|lane)"
     rf"|(?:and a half )?(?:years|months|weeks|days)|{BELOW_100})\b)"
 )
-_DECADE = r"(?:twenties|thirties|forties|fifties|sixties|seventies|eighties|nineties|teens|[2-9]0'?s)\b"
 #: Events of a life. "She left at 17" is a time and "it began at 40" a price, so those need more words.
 _LIFE = (
     r"(?:retir\w*|marr(?:y|ied|ies|iage)|widow\w*|divorc\w*|orphan\w*|graduat\w*|emigrat\w*|pass(?:ed|es) away|die[sd]?"
@@ -70,7 +68,6 @@ _LIFE = (
     r"|fields|police|army|theatre)|smoking|drinking|playing|teaching|singing|writing)|join\w* (?:the|up)|learn\w*"
     rf"|lost (?:my|his|her) {_RELATIVE}|{_ONE} (?:had |then |first )?moved)"
 )
-_CHILD = r"(?:three|four|five|six|seven|eight|nine|ten|eleven|twelve|[3-9]|1[0-2])\b"
 _NO_THING = r"(?!(?:the|an?|this|that|its?|our|their)\b)"  # "I think the company turned 50"
 
 _RULES = rules(
@@ -78,31 +75,16 @@ _RULES = rules(
     62,
     rf"\b(?P<it>{QUANTITY}[ -](?:years?|months?|weeks?)[ -]old)s?\b",
     rf"\b(?:aged?|ages)(?: of)?(?: between| about| around)? (?P<it>{QUANTITY}{_AND_MORE}*)",
-    rf"\b(?P<it>{QUANTITY}) years of age",
-    r"(?<!\w)(?P<it>\d{1,3} ?(?:y\.?o\.?|y/o|yrs? old))(?!\w)",
     rf"\b(?P<it>(?:{TENS}|[2-9]0)[- ]?something)\b",
-    rf"\b(?P<it>{_ADULT}) years? young\b",
     rf"\b(?P<it>{QUANTITY} (?:months?|weeks?|days?|years?)) at the time",
-    rf"\b(?:my|his|her|their|your|[a-z]'s) (?P<it>{ORDINAL}) birthday",
-    rf"\b(?:(?:in|into|reach|hit|enter)\w* (?:my|his|her|their|your|(?=early|mid|late))) ?"
-    rf"(?P<it>(?:(?:early|mid|middle|late)[ -](?:to[ -]late )?)?{_DECADE})",
-    rf"\b(?:{_ONE}|mr|mrs|ms|dr)\b[^.?!]{{0,40}}? (?:hit(?:ting)?|pushing|nearing|approaching) "
-    rf"(?P<it>{_ADULT}){_AFTER}",
-    rf"\bside of (?P<it>{_ADULT}){_AFTER}",
     rf"\b(?:{_ONE}|you)(?: {_NO_THING}[a-z']+){{0,4}} (?:turn(?:s|ed|ing)?|look(?:s|ed)){_ABOUT} "
     rf"(?P<it>{_AGE}{_AND_MORE}*){_AFTER}",
     rf"\b{_ONE}{_IS}{_ABOUT} (?P<it>{_AGE}{_AND_MORE}*){_AFTER}",
-    rf"\byou{_IS}{_ABOUT} (?P<it>{_ADULT})(?=[?.]|$|,? (?:right|correct|is that|now|years)\b)(?![.] ?\d)",
     rf"\b{_RELATIVE} [a-z'-]+{_IS}{_ABOUT} (?P<it>{_AGE}{_AND_MORE}*){_AFTER}",
     rf"\b(?:is|was) (?P<it>{_ADULT}) when (?:he|she|i)\b",
-    rf"\b(?:we|they){_IS} both (?P<it>{_ADULT}){_AFTER}",
     rf"\b(?:when|since|until|till|before|after|by the time|though|because) "
     rf"{_PERSON}{_IS}{_ABOUT} (?P<it>{_AGE}){_NO_AGE}",
-    rf"\b(?:{_RELATIVE}|male|female)(?:,| of|, aged)?{_ABOUT} (?P<it>{_AGE})(?=[,.;]|$| (?:who|with|from)\b)(?!, \d)",
-    rf"\b{_MANY}(?:,|:| of)? (?P<it>{_AGE}(?:,? (?:and )?{_AGE})*)(?=[,.;]|$)",
     rf"\b{_LIFE}\b[^.?!]{{0,40}}? at{_ABOUT} (?P<it>{_ADULT}){_NO_AGE}",
-    rf"(?:^|[.?!,] |\b(?:and|but|so) )(?:at|by) (?P<it>{_ADULT}(?=,? (?:i|he|she)\b)|{_CHILD}(?=,? (?:i|he|she) "
-    rf"(?:could|learn\w*|lost|knew)\b))",
 )
 _NAMED = re.compile(rf"\b(?P<name>[a-z'-]+)(?:{_IS}{_ABOUT} |, )(?P<it>{_AGE}){_AFTER}")
 #: Not "how old is the building": a thing after an article, without a person in the question.

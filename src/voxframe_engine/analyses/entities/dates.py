@@ -76,7 +76,6 @@ _DATE_RULES = [
         55,
         rf"\b{_YEAR_AFTER},? (?P<it>{YEAR}|'\d\d\b){_COUNTED}",
         rf"\b{_MONTH_AFTER} (?P<it>march|may)\b(?! (?:i|we|you|they|he|she|not|be|have)\b)(?<!this may)",
-        r"\bthis (?P<it>may)(?=[.,;?!]|$)",  # "this may take a while"
     ),
     *rules(
         "duration",
@@ -134,15 +133,14 @@ _AMOUNT_RULES = [
         rf"\b{QUANTITY} (?:feet|foot|met(?:re|er)s?|centimet(?:re|er)s)(?:,? {QUANTITY}(?: inch(?:es)?)?)? tall\b",
         rf"\b(?:[3-7]|four|five|six|seven) (?:foot|feet|ft)[ ,]+(?:{BELOW_100}|\d\d?)\b(?: inches)?"
         r"(?! (?:miles|people|long|wide|deep))",
-        r"(?<!\w)[4-7]'\d\d?\"?(?!\w)",
         rf"\b(?:(?:long|short|curly|straight|thin|thick|{_COLOUR}) ){{0,3}}{_COLOUR}"
         r"(?:[- ]haired|[- ]eyed| hair| eyes)\b",
     ),
     *rules(
         "money_amount",
         58,
-        rf"(?:us ?)?[$£€¥] ?\d[\d,]*(?:\.\d+)?(?: ?{_SCALE})?",
         r"(?<![\w.,])\d[\d,]*(?:\.\d+)? ?[$£€¥](?! ?\d)",
+        rf"(?:us ?)?[$£€¥] ?\d[\d,]*(?:\.\d+)?(?: ?{_SCALE})?",
         rf"\b(?:half (?=a )|a quarter (?:of (?=a )|(?={_SCALE}))|a couple of (?={_SCALE}))?"
         rf"{QUANTITY} {_CURRENCY}\b(?! (?:of|in weight|heav))(?:(?: and)? {QUANTITY} (?:cents?|pence)\b)?",
         rf"\b{_PRICE_IS} (?P<it>{BELOW_100} {BELOW_100})\b{_COUNTED_AMOUNT}",

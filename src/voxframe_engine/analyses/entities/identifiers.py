@@ -161,10 +161,6 @@ _SINGLE = re.compile(rf"\b(?:{DIGIT}|\d)\b")
 _CODE = re.compile(CODE)
 _EXTENSION = re.compile(rf",? (?:extension|ext\.?|x)(?: number)? ?(?:\d{{1,6}}\b|{DIGIT}\b(?:,? {DIGIT}\b){{0,5}})")
 _SPELLED = re.compile(r"\b(?:(?:sur|last |first |family |maiden |full |middle |your |my )?name|spel(?:l|t|led|ling))\b")
-_NAME_AFTER = re.compile(r",? (?:is|was) (?:my|the|his|her|their|our) (?:last |first |sur|family |maiden )?name\b")
-_IT_IS = re.compile(r"(?:^|[.?!] )(?:it's|that's|it is|that is),? $")
-_PLATE_NEAR = re.compile(rf"\b(?:{_PLATE})\b")
-_MIXED = re.compile(r"(?=[A-Z\d-]*\d)(?=[A-Z\d-]*[A-Z])[A-Z\d-]{4,}")  # "YH21", half of a plate that was seen
 _NEAR = 60  # characters between a name and the letters that spell it, or between a card and its expiry
 _YEAR_BEFORE = re.compile(r"\b(?:in|from|since|of|by|until|till|for|around|about) $")
 
@@ -300,8 +296,7 @@ def _kind(run: WordRun, one: Series, region: str) -> EntityMatch | None:
     if luhn.is_valid(one.value) and _CARD_GROUPS.fullmatch(run.low, one.start, one.end):
         return EntityMatch("credit_card_number", one.start, one.end, 85)
     if not one.certain:
-        part = _MIXED.fullmatch(run.text, one.start, one.end) and _PLATE_NEAR.search(run.before(one.start))
-        return EntityMatch("vehicle_id", one.start, one.end, 65) if part else None
+        return None
     kind, weight = _unannounced(run, one.start, one.value, region)
     return EntityMatch(kind, one.start, one.end, max(weight, 65))
 
@@ -317,9 +312,7 @@ def _spells_name(run: WordRun, one: Series) -> bool:
             capital = run.text[at].isupper() and not run.opens_sentence(at)
             if capital or is_listed(word[0]) or re.search(r"\b(?:sur)?name\b", run.before(one.start)):
                 return True
-    if run.follows(_SPELLED, one.start) or _NAME_AFTER.match(run.low, one.end):
-        return True
-    return len(one.value) >= 5 and not counts_up(one.value) and _IT_IS.search(run.before(one.start)) is not None
+    return run.follows(_SPELLED, one.start) is not None
 
 
 def _announced_by(run: WordRun, one: Series) -> _Announced | None:

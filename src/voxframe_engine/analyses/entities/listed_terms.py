@@ -126,9 +126,6 @@ _SPEAK = re.compile(
     r"\b(?:speaks?|spoke|spoken|speaking|translat\w+|languages?|learn\w*|fluent|understands?|study|studies|subtitles"
     r"|dialect|accent|interpreter|grammar|say it|written|available)\b[^.?!]*$"
 )
-_LANGUAGE_AFTER = re.compile(
-    r",? (?:language|lessons?|grammar|translation|speaking|class(?:es)?|words?|subtitles|dictionary)\b"
-)
 _PEOPLE_BEFORE = re.compile(r"\b(?:is|am|was|are|a|the|speaks?|in|from|and) $")
 _COUNTRY_BEFORE = re.compile(r"\b(?:in|from|to|of) $")
 _CARRIER_BEFORE = re.compile(r"\b(?:by|via|through|with|from|at|for|called|use|used|using) $")
@@ -182,7 +179,6 @@ _IN_COMPANY = [
         # "A positive" may be an article, and "B plus" a mark.
         rf"\bblood (?:type|group)(?: is|'s)? (?P<it>(?:a ?b|a|b|o)[ -]?(?:positive|negative|plus|minus|\+|-))"
         rf"(?=[ .,;?!]|$){_NO_GROUP}",
-        r"\b(?:i'm|i am|he's|he is|she's|she is) (?P<it>a[ -]?(?:positive|negative))(?=[.,;?!]|$| (?:and|but|so)\b)",
     ),
     *rules("injury", 60, rf"\b{_BROKEN} (?:(?:my|his|her|their|your|both|the|an?) )?(?:left |right )?{_LIMB}\b"),
     *rules("medical_condition", 60, rf"\b{_ORGAN} {_TROUBLE}\b"),
@@ -245,7 +241,7 @@ def _in_context(run: WordRun, kind: str, start: int, end: int) -> str:
     before, after, text = run.low[max(0, start - _NEAR) : start], run.low[end : end + _NEAR], run.low[start:end]
     capital = run.text[start].isupper()
     if kind == "nationality/language":
-        spoken = _SPEAK.search(before) or _LANGUAGE_AFTER.match(after)
+        spoken = _SPEAK.search(before)
         named = before.endswith(" in ") and not re.match(r" [a-z]", after)
         kind = "language" if spoken or named else "nationality"
     if text in ("polish", "dane", "finn", "scot", "thai") and not capital:
