@@ -71,6 +71,26 @@ class SentenceEncoder:
             vectors[at] = mean / np.linalg.norm(mean)
         return vectors
 
+    def words(self, sentences: Sequence[Sequence[str]]) -> list[Vectors]:
+        """Return a vector for each word in its sentence: the mean of its tokens. Words that were cut off have zeros.
+
+        Args:
+            sentences: The words of each sentence.
+
+        Returns:
+            One array per sentence, of shape (words, 384), float32.
+        """
+        encodings = self._tokenizer.encode_batch([list(words) for words in sentences], is_pretokenized=True)
+        vectors = [np.zeros((len(words), SIZE), np.float32) for words in sentences]
+        for at, states in self.states([one.ids for one in encodings]):
+            counts = np.zeros((len(vectors[at]), 1), np.float32)
+            for state, word in zip(states, encodings[at].word_ids, strict=True):
+                if word is not None:
+                    vectors[at][word] += state
+                    counts[word] += 1
+            vectors[at] /= np.maximum(counts, 1)
+        return vectors
+
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the numbers of the tokens of texts, up to 254 each, without those that mark the ends of a text."""
         found = self._tokenizer.encode_batch(list(texts))

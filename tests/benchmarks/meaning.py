@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from tests.benchmarks import labelled
 from tests.benchmarks.analyses import Coder, score_entities, score_redaction, score_sentiment, unsafe
-from voxframe_engine.analyses import chapters, topics
+from voxframe_engine.analyses import chapters, sentence_sentiment, topics
 from voxframe_engine.analyses.entities import recognizer
 from voxframe_engine.answers.context import Line, Source, from_text
 from voxframe_engine.answers.extractive import NOTHING_FITS, ExtractiveAnswerer
@@ -22,7 +22,11 @@ from voxframe_engine.text.sentences import Sentence, sentences_of
 
 def score_levels(half: str, coder: Coder) -> tuple[float, float]:
     """Share of passages whose first level is right; share of passages without a topic left without one."""
-    rows = [(labels.split(","), text) for labels, text in labelled.halved("topics_meaning.txt", half)]
+    if half == "spoken":
+        parts = (line.split(" | ") for line in labelled.lines("topics_spoken.txt"))
+    else:
+        parts = labelled.halved("topics_meaning.txt", half)
+    rows = [(labels.split(","), text) for labels, text in parts]
     right, empty = [], []
     for (gold, _), found in zip(rows, topics.taxonomy_relevances([text for _, text in rows], coder), strict=True):
         kept = {label: value for label, value in found.items() if value >= topics.FLOOR}
@@ -54,6 +58,16 @@ def score_unsafe(half: str, coder: Coder) -> tuple[float, float, float]:
         statistics.mean(bool(labels) for gold, labels in pairs if gold == {"none"}),
         statistics.mean(bool(labels) for gold, labels in pairs if gold != {"none"}),
         statistics.mean(bool(labels & gold) for gold, labels in pairs if gold != {"none"}),
+    )
+
+
+def score_patients(coder: Coder) -> tuple[float, float]:
+    """Shares of acute symptoms labelled health_issues, and of similar ordinary talk without a label."""
+    rows = [line.split(" | ") for line in labelled.lines("safety_patients.txt")]
+    found = list(zip((gold for gold, _ in rows), unsafe([text for _, text in rows], coder), strict=True))
+    return (
+        statistics.mean(gold in labels for gold, labels in found if gold != "none"),
+        statistics.mean(not labels for gold, labels in found if gold == "none"),
     )
 
 
@@ -157,9 +171,14 @@ def report(coder: Coder) -> Iterator[str]:
     """Figures, one line per analysis."""
     right, empty = score_levels("held", coder)
     yield f"topics: first level {right:.2f}, empty left empty {empty:.2f}"
+    right, empty = score_levels("spoken", coder)
+    yield f"topics of spoken passages: first level {right:.2f}, empty left empty {empty:.2f}"
     yield f"custom topics: {score_custom('held', coder)}"
-    right, kinds = score_sentiment("sentiment_meaning.txt", coder)
-    yield f"sentiment: {right:.2f} right; F1 " + ", ".join(f"{kind} {f1:.2f}" for kind, f1 in kinds.items())
+    for name in ("meaning", "spoken"):
+        right, kinds = score_sentiment(f"sentiment_{name}.txt", coder)
+        yield f"sentiment, {name}: {right:.2f} right; F1 " + ", ".join(f"{kind} {f1:.2f}" for kind, f1 in kinds.items())
+    small_talk = sentence_sentiment.judge(list(labelled.lines("small_talk.txt")), coder)
+    yield f"sentiment, small talk: {statistics.mean(label == 'NEUTRAL' for label, _ in small_talk):.2f} neutral"
     if coder is not None:
         counts = {"talk": score_questions("held")}
         counts |= {
@@ -184,5 +203,7 @@ def report(coder: Coder) -> Iterator[str]:
     for name in ("meaning", "held"):
         covered, pieces, extra, others = score_redaction(names, f"redaction_{name}.txt")
         yield f"redaction, {name}: {covered} of {pieces} pieces of personal data, {extra} of {others} other words"
+    ill, well = score_patients(coder)
+    yield f"content safety: {ill:.2f} of acute symptoms are health_issues, {well:.2f} of similar talk has no label"
     false, found, exact = score_unsafe("held", coder)
     yield f"content safety: {false:.3f} of ordinary texts labelled, {found:.2f} of unsafe ones, {exact:.2f} right"

@@ -12,6 +12,7 @@ import numpy as np
 
 from tests.benchmarks import labelled
 from voxframe import encoder
+from voxframe_engine.analyses.key_phrases import PART_SCALE
 from voxframe_engine.analyses.lexicon_scoring import BIAS
 from voxframe_engine.analyses.sentence_sentiment import features
 
@@ -63,6 +64,14 @@ def examples(name: str) -> Iterator[tuple[str, str]]:
             yield from ((label.split()[0], text) for text in texts.split(" / "))
 
 
+def parts() -> tuple[np.ndarray, list[str]]:
+    """Vectors of the words of the training sentences, and the part of speech of each."""
+    names = {"n": "noun", "a": "adjective", "": "other"}
+    marked = [[word.partition("/")[::2] for word in line.split()] for line in labelled.lines("parts_training.txt")]
+    vectors = encoder.load().words([[word for word, _ in line] for line in marked])
+    return np.concatenate(vectors) / PART_SCALE, [names[mark] for line in marked for _, mark in line]
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the weights of the analyses."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks train", description=__doc__)
@@ -84,7 +93,8 @@ def classifiers() -> dict[str, np.ndarray]:
     felt = features([text for _, text in sentiment], encoder.load())
     sets = {
         "topics": fit(*_encoded(topics), decay=1e-4, rounds=400, balance=1),
-        "sentiment": fit(felt, [label for label, _ in sentiment], decay=1e-3, rounds=400, balance=1),
+        "sentiment": fit(felt, [label for label, _ in sentiment], decay=3e-4, rounds=400, balance=0.8),
+        "parts": fit(*parts(), decay=1e-5, rounds=150, balance=0.5),
         "safety": fit(*_encoded(safety), decay=5e-5, rounds=600, balance=0.3),
     }
     stored = {name: made["weights"] for name, made in sets.items()}

@@ -2,14 +2,14 @@
 
 | field | file | method |
 |---|---|---|
-| auto_highlights_result | key_phrases | noun phrases, weighted by rarity and frequency of their words |
+| auto_highlights_result | key_phrases | noun phrases (classifier of word vectors), weighted by rarity and frequency |
 | sentiment_analysis_results | sentence_sentiment | classifier of sentence vectors |
 | iab_categories_result, custom_topics_results | topics | classifier and similarity of passage vectors |
 | content_safety_labels | content_safety | classifier of sentence vectors, with word lists |
 | entities | entities | patterns over spoken and written forms, checksums, lists, a recognizer of names |
 | redaction | pii_redaction | replaces what entities found |
-| chapters | chapters | segmentation by coherence of sentence vectors; quotes sentences |
-| summary | chapters | extractive: quotes selected sentences |
+| chapters | chapters | segmentation by coherence of sentence vectors; named by noun phrases, quotes key sentences |
+| summary | chapters | key sentences, quoted; nothing is rephrased |
 
 All are for English only. Sentence vectors come from `voxframe.encoder`; if its model is not on the machine, word lists
 take its place, and one warning per process says so. Each file states its measured quality on the
@@ -34,7 +34,7 @@ OPTIONS = (
     "summarization",
 )
 #: Those that use the sentence encoder.
-_BY_MEANING = ("content_safety", "iab_categories", "custom_topics", "sentiment_analysis", "auto_chapters")
+_BY_MEANING = frozenset(OPTIONS) - {"redact_pii", "entity_detection"}
 #: Language codes of transcripts that can be analysed.
 LANGUAGES = frozenset(("en", "en_us", "en_uk", "en_au"))
 #: Fields of a transcript in another language: the interface's form of a missing analysis.
@@ -92,7 +92,7 @@ def apply(result: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, An
     if options.get("auto_highlights"):
         from voxframe_engine.analyses.key_phrases import key_phrases
 
-        done["auto_highlights_result"] = key_phrases(sentences)
+        done["auto_highlights_result"] = key_phrases(sentences, encoder)
     if options.get("sentiment_analysis"):
         from voxframe_engine.analyses.sentence_sentiment import sentiment
 
@@ -115,7 +115,7 @@ def apply(result: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, An
     if options.get("summarization"):
         from voxframe_engine.analyses.chapters import summary
 
-        done["summary"] = summary(sentences, options)
+        done["summary"] = summary(sentences, options, encoder)
     return done
 
 

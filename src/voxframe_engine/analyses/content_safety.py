@@ -9,7 +9,8 @@ matched by patterns about groups of people. Without the encoder, only the lists 
 not what is meant.
 
 Quality (`python -m tests.benchmarks analyses`): 1 % of 104 ordinary texts get a label, most of them written to sound
-dangerous; 98 % of 43 unsafe texts get one, 95 % the right one. Weak on irony, quotations and new words.
+dangerous; 98 % of 43 unsafe texts get one, 95 % the right one. Of 20 callers and patients with acute symptoms, 18 are
+health_issues; of 20 texts with the same words in another sense, none. Weak on irony, quotations and new words.
 """
 
 from __future__ import annotations

@@ -90,6 +90,11 @@ def rarity(word: str) -> float:
     return _UNKNOWN if share is None else -share
 
 
+def is_common(word: str) -> bool:
+    """Return True for a word that the model contains."""
+    return rarity(word) < _UNKNOWN
+
+
 @cache
 def nounness(word: str) -> float:
     """Return a positive value for words that are mostly nouns or noun modifiers, a negative one for verbs and adverbs.

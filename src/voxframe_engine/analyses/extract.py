@@ -10,10 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from voxframe_engine.analyses.english_lexicon import STOPWORDS, content, rarity, stem, words_of
-from voxframe_engine.analyses.key_phrases import key_phrases
+from voxframe_engine.analyses.english_lexicon import STOPWORDS, nounness, rarity, stem, words_of
 from voxframe_engine.analyses.lexicon_scoring import clues, find_clues
-from voxframe_engine.text.sentences import Sentence, joined
+from voxframe_engine.text.sentences import joined
 
 Matrix = NDArray[np.float64]
 
@@ -55,17 +54,59 @@ def rows(texts: Sequence[str], *, labels: bool = True) -> Matrix:
 
 
 _EARLY = 0.6  # bonus of the first sentence, decreasing to 0; the words give up to 1
-_LEADS_NOWHERE = re.compile(r"(?:it|they|he|she|this|that|these|those|yes|no|which|there)\b", re.IGNORECASE)
+_FILLED = 0.7  # factor for each filler within a sentence
 _OPENING = re.compile(
-    r"^(?:(?:and|so|but|well|now|yeah|yes|no(?=,)|okay|ok|right|um|uh|oh|you know|i mean|i think|of course|finally|"
-    r"again)\b,? )+",
+    r"^(?:(?:and|so|but|well|now|yeah|yes|no(?=,)|okay|ok|right|um|uh|oh|hey|like(?=,)|you know|i mean|i think|"
+    r"of course|finally|again|basically|anyway|actually)\b,? )+",
     re.IGNORECASE,
 )
 _MANNERS = re.compile(
     r"(?:good (?:morning|evening|afternoon|night)|hello|hi|thanks?|welcome|goodbye|bye)\b", re.IGNORECASE
 )
+#: Words that stand for something said before, if no noun is before them in the sentence.
+_REFERS = frozenset(
+    """
+    it it's its it'll they they're they'd they've they'll them their he he's he'd he'll him his she she's she'd she'll
+    her this those these both neither ones such same
+    """.split()
+)
+#: Words that stand for something said before if a sentence begins with them.
+_GOES_ON = frozenset(
+    "that that's that'd that'll which because then than otherwise therefore instead especially except".split()
+)
+_FILLER = re.compile(
+    r"\b(?:um+|uh+|er+m?|you know|i mean|i don't know|kind of|sort of|or something|or whatever)\b"
+    r"|, like\b|\blike,|\b(\w+),? \1\b",
+    re.IGNORECASE,
+)
+_SHORTEST = 4  # words
+#: Words that cannot end a sentence: it was cut.
+_HANGING = frozenset("the a an my your our their and or but because if than whether although as of".split())
 _SAME = 0.6  # cosine above which two sentences are near-duplicates
-_HEADLINE = 110  # characters
+
+
+def stands_alone(text: str) -> bool:
+    """Return True for a whole statement that needs nothing of what came before it.
+
+    Example:
+        >>> stands_alone("The roots were broken."), stands_alone("They were broken."), stands_alone("The roots were,")
+        (True, False, False)
+    """
+    said = quoted(text)
+    words = words_of(said)
+    if said.endswith("?") or not is_whole(said):
+        return False
+    refers = next((at for at, word in enumerate(words) if word in _REFERS), len(words))
+    named = next((at for at, word in enumerate(words) if word not in STOPWORDS and nounness(word) > 0), len(words))
+    return named < refers and words[0] not in _GOES_ON and not _FILLER.match(said)
+
+
+def is_whole(text: str) -> bool:
+    """Return True for a sentence of several words that was not cut off."""
+    words = words_of(text)
+    return (
+        len(words) >= _SHORTEST and words[-1] not in _HANGING and text.endswith((".", "?", "!")) and text[-2:] != ".."
+    )
 
 
 def scores(texts: Sequence[str]) -> list[float]:
@@ -75,19 +116,21 @@ def scores(texts: Sequence[str]) -> list[float]:
     for text in texts:
         length = max(1, len(words_of(text)))
         value = sum(whole.get(term, 0.0) ** 0.5 for term in term_weights(text)) / length**0.5
-        value *= 0.5 if text.rstrip().endswith("?") else 1.0
-        value *= 0.85 if _LEADS_NOWHERE.match(text) else 1.0
         value *= 0.5 if length < 5 or _MANNERS.match(text) else 1.0
+        value *= _FILLED ** len(_FILLER.findall(quoted(text)))
         values.append(value)
     greatest = max(values, default=0.0) or 1.0
     return [value / greatest + _EARLY * (1 - at / len(values)) for at, value in enumerate(values)]
 
 
 def choose(texts: Sequence[str], count: int, values: Sequence[float] | None = None) -> list[int]:
-    """Return the indexes of the sentences to quote, in order, without near-duplicates."""
+    """Return the indexes of the sentences to quote, in order, without near-duplicates.
+
+    Sentences that do not stand alone are left out, even if fewer than `count` are left.
+    """
     ranking = scores(texts) if values is None else values
     chosen: list[int] = []
-    for at in sorted(range(len(texts)), key=lambda at: -ranking[at]):
+    for at in sorted(filter(lambda at: stands_alone(texts[at]), range(len(texts))), key=lambda at: -ranking[at]):
         if len(chosen) == count:
             break
         one, *others = rows([texts[n] for n in (at, *chosen)], labels=False)
@@ -106,25 +149,3 @@ def quoted(text: str) -> str:
     rest = _OPENING.sub("", text.replace("so, well,", "so well,"))
     rest = rest or text
     return rest[:1].upper() + rest[1:]
-
-
-def headline(texts: Sequence[str], values: Sequence[float] | None = None) -> str:
-    """Return the most representative short sentence, without its full stop."""
-    if not texts:
-        return ""
-    ranking = scores(texts) if values is None else values
-    values = [value * (1.0 if len(text) <= _HEADLINE else 0.6) for value, text in zip(ranking, texts, strict=True)]
-    best = quoted(texts[max(range(len(texts)), key=values.__getitem__)])
-    if len(best) > _HEADLINE:
-        best = best[:_HEADLINE].rpartition(" ")[0].rstrip(",;:") + "..."
-    return best.rstrip(".")
-
-
-def gist(sentences: Sequence[Sentence]) -> str:
-    """Return the two best key phrases, or the beginning of the headline if there are none."""
-    phrases = [result["text"] for result in key_phrases(sentences)["results"]]
-    if not phrases:
-        return " ".join(headline([sentence["text"] for sentence in sentences]).split()[:6])
-    other = next((phrase for phrase in phrases[1:] if set(content(phrase)).isdisjoint(content(phrases[0]))), None)
-    text = phrases[0] if other is None else f"{phrases[0]} and {other}"
-    return text[:1].upper() + text[1:]

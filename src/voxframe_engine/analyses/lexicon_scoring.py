@@ -109,7 +109,7 @@ class Classifier(NamedTuple):
 
 @cache
 def classifier(name: str) -> Classifier:
-    """Return a classifier: "topics", "sentiment" or "safety"."""
+    """Return a classifier: "topics", "sentiment", "safety" or "parts"."""
     stored = _stored()
     return Classifier([str(label) for label in stored[f"{name}_labels"]], stored[name].astype(np.float64))
 

@@ -66,3 +66,10 @@ def test_worse_things_are_more_severe():
 def test_masked_profanity_is_profanity():
     """Words masked by the filter still count as profanity."""
     assert [one["label"] for one in judge([["What the f*** is this?"]])[0]] == ["profanity"]
+
+
+def test_acute_symptoms_are_health_issues():
+    """Callers and patients who cannot breathe, bleed or collapse are health_issues; the same words elsewhere are not."""
+    ill, well = meaning.score_patients(encoder.load())
+    assert ill >= 0.85
+    assert well >= 0.95

@@ -1,6 +1,7 @@
 """Sentiment of sentences."""
 
 import re
+import statistics
 
 import pytest
 from tests.benchmarks import analyses as scores
@@ -12,9 +13,15 @@ from voxframe_engine.analyses.sentence_sentiment import judge, sentiment
 
 def test_sentiment_goes_by_meaning():
     """With the encoder, four of five sentences that were only scored are right, also by other authors."""
-    for name in ("sentiment_meaning.txt", "sentiment_fresh.txt"):
+    for name in ("sentiment_meaning.txt", "sentiment_fresh.txt", "sentiment_spoken.txt"):
         assert scores.score_sentiment(name, encoder.load())[0] >= 0.8
     assert judge(["I can't thank you enough."], encoder.load())[0][0] == "POSITIVE"
+
+
+def test_small_talk_and_cut_sentences_are_neutral():
+    """Greetings, answers of a few words and cut sentences are neutral in nine of ten cases."""
+    judged = judge(list(labelled.lines("small_talk.txt")), encoder.load())
+    assert statistics.mean(label == "NEUTRAL" for label, _ in judged) >= 0.9
 
 
 def test_results_do_not_depend_on_the_encoder():
@@ -61,6 +68,7 @@ def test_no_sentence_is_scored_that_the_classifier_was_trained_with():
     def words(row):
         return set(re.findall(r"[a-z']+", row[2:].lower()))
 
-    scored = [words(row) for name in ("sentiment_meaning", "sentiment_fresh") for row in labelled.lines(f"{name}.txt")]
+    names = ("sentiment_meaning", "sentiment_fresh", "sentiment_spoken")
+    scored = [words(row) for name in names for row in labelled.lines(f"{name}.txt")]
     trained = [words(row) for name in ("", "_spoken") for row in labelled.lines(f"sentiment{name}_training.txt")]
     assert max(len(a & b) / len(a | b) for a in trained for b in scored) < 0.6

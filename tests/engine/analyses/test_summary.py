@@ -4,6 +4,7 @@ import pytest
 from tests.benchmarks import analyses as scores
 from tests.benchmarks import labelled
 
+from voxframe import encoder
 from voxframe_engine.analyses import extract
 from voxframe_engine.analyses.chapters import summary
 
@@ -31,12 +32,43 @@ def test_chosen_sentences_belong_in_a_summary_more_often_than_the_first_ones():
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("model", MODELS)
 def test_every_type_of_every_model_quotes(kind, model):
-    """Each word of a summary is in the transcript, except speaker labels and the "and" of a gist."""
+    """Each word of a summary is in the transcript, except speaker labels and the "and" between phrases."""
     text = summary(conversation(), {"summary_type": kind, "summary_model": model})
     assert text
     said = set(TEXT.lower().replace(".", " ").replace(",", " ").split())
-    words = [word.strip(".,:-").lower() for word in text.split()]
+    words = [word.strip(".,:;-").lower() for word in text.split()]
     assert [word for word in words if word not in said | {"", "a", "b", "and"}] == []
+
+
+def test_the_fifteen_kinds_differ():
+    """No two combinations of type and model give the same summary of a talk, with and without the encoder."""
+    for coder in (None, encoder.load()):
+        made = [
+            summary(conversation(), {"summary_type": kind, "summary_model": model}, coder)
+            for kind in TYPES
+            for model in MODELS
+        ]
+        assert len(set(made)) == len(TYPES) * len(MODELS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "They sold the factory last year.",
+        "Those were the best machines.",
+        "And then she repaired the roof.",
+        "That was the reason for the delay.",
+        "The roof of the factory,",
+        "We sold it to the",
+        "Because the roof was leaking.",
+        "Was the roof leaking?",
+    ],
+)
+def test_sentences_that_need_others_are_not_quoted(text):
+    """References to what came before, cut sentences and questions are left out."""
+    assert not extract.stands_alone(text)
+    texts = ["The roof of the factory was repaired in June.", text]
+    assert extract.choose(texts, 2) == [0]
 
 
 def test_types_differ_in_length_and_form():

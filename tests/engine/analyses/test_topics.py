@@ -7,7 +7,7 @@ from tests.benchmarks import analyses as scores
 from tests.benchmarks import labelled, meaning
 
 from voxframe import encoder
-from voxframe_engine.analyses.topics import FLOOR, custom_relevances, taxonomy_relevances, topics
+from voxframe_engine.analyses.topics import CLEAR, FLOOR, custom_relevances, taxonomy_relevances, topics
 
 BREAD = "You mix rye flour and water and let the dough sit overnight. The oven has to be hot when the bread goes in."
 
@@ -91,3 +91,17 @@ def test_topics_go_by_meaning():
     assert level >= 0.85
     assert empty == 1
     assert meaning.score_custom("held", encoder.load()).f1 >= 0.7
+
+
+def test_spoken_passages_get_their_topic_first():
+    """Of forty spoken passages that were only scored, four of five get their topic first; small talk gets none."""
+    right, empty = meaning.score_levels("spoken", encoder.load())
+    assert right >= 0.8
+    assert empty == 1
+
+
+def test_at_most_three_topics_unless_they_are_clear():
+    """A passage has more than three labels only if each of them is clearly relevant."""
+    texts = [line.split(" | ")[1] for line in labelled.lines("topics_spoken.txt")]
+    for passage in topics(labelled.sentences(" ".join(texts)), encoder.load())["results"]:
+        assert all(label["relevance"] >= CLEAR for label in passage["labels"][3:])
