@@ -102,11 +102,10 @@ def stands_alone(text: str) -> bool:
 
 
 def is_whole(text: str) -> bool:
-    """Return True for a sentence of several words that was not cut off."""
-    words = words_of(text)
-    return (
-        len(words) >= _SHORTEST and words[-1] not in _HANGING and text.endswith((".", "?", "!")) and text[-2:] != ".."
-    )
+    """Return True for a sentence of several words, without fillers, that was not cut off."""
+    words = words_of(_FILLER.sub("", text))
+    ends = text.endswith((".", "?", "!")) and not text.endswith("..")
+    return ends and len(words) >= _SHORTEST and words[-1] not in _HANGING
 
 
 def scores(texts: Sequence[str]) -> list[float]:
