@@ -18,7 +18,20 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from voxframe import analysis, compare, errors, export, importers, models, options, plots, scale, webhooks, widgets
+    from voxframe import (
+        analysis,
+        compare,
+        errors,
+        export,
+        importers,
+        models,
+        options,
+        plots,
+        scale,
+        voices,
+        webhooks,
+        widgets,
+    )
     from voxframe._files import sample
     from voxframe.client import Client, Transcript, connect
     from voxframe.client.async_bridge import allow_nested_loops
@@ -108,6 +121,7 @@ __all__ = [
     "sample",
     "scale",
     "tables",
+    "voices",
     "webhooks",
     "widgets",
 ]

@@ -392,7 +392,7 @@ Provides-Extra: remote
         "ok  optional packages that are not installed: sql (no-such-package); if you need them, run: "
         "pip install 'voxframe[sql]'"
     ) in lines
-    for name in ("all-MiniLM-L6-v2", "en_core_web_sm"):
+    for name in ("all-MiniLM-L6-v2", "en_core_web_sm", "voices"):
         said = f"no  model {name} is missing; run `voxframe models get {name}`. "
         assert any(line.startswith(said) for line in lines)
 

@@ -13,6 +13,7 @@ NAMES = [
     "tiny.en",
     "base",
     "all-MiniLM-L6-v2",
+    "voices",
     "en_core_web_sm",
 ]
 
@@ -37,8 +38,8 @@ def test_every_model_is_listed(run: Callable[..., subprocess.CompletedProcess[st
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["model", *NAMES]
     assert "78 MB" in done.stdout
     models = [json.loads(line) for line in run("list", "--json").stdout.splitlines()]
-    assert [model["license"] for model in models] == ["MIT", "MIT", "Apache-2.0", "MIT"]
-    assert [model["path"] for model in models] == [None] * 4
+    assert [model["license"] for model in models] == ["MIT", "MIT", "Apache-2.0", "MIT AND Apache-2.0", "MIT"]
+    assert [model["path"] for model in models] == [None] * 5
 
 
 def test_a_damaged_model_is_reported(

@@ -68,6 +68,7 @@ def test_launch_without_models_warns_and_uses_pocketsphinx(found, monkeypatch, t
         "base": "recognized with pocketsphinx",
         "all-MiniLM-L6-v2": "Analyses go by lists of words instead of meaning",
         "en_core_web_sm": "Entities and redaction find only the names that are in lists",
+        "voices": "Speakers are not told apart",
     }
     for message, (name, consequence) in zip(said, expected.items(), strict=True):
         assert f"run `voxframe models get {name}`" in message

@@ -32,8 +32,11 @@ from voxframe.models.catalog import (
     MODELS,
     NAMES,
     NO_FOLDER,
+    SEGMENTATION_FILE,
     SENTENCES,
     SPEECH,
+    VOICES,
+    VOICES_FILE,
     WRITER,
     Model,
 )
@@ -45,11 +48,15 @@ __all__ = [
     "CACHE_VARIABLE",
     "NAMES",
     "OFFLINE_VARIABLE",
+    "SEGMENTATION_FILE",
     "SENTENCES",
     "SPEECH",
+    "VOICES",
+    "VOICES_FILE",
     "WITHOUT_NAMES",
     "WITHOUT_SENTENCES",
     "WITHOUT_SPEECH",
+    "WITHOUT_VOICES",
     "WRITER",
     "ModelStatus",
     "cache_dir",
@@ -78,9 +85,11 @@ WITHOUT_SPEECH = (
 WITHOUT_SENTENCES = "Analyses go by lists of words instead of meaning"
 #: Consequence of a missing recognizer of names.
 WITHOUT_NAMES = "Entities and redaction find only the names that are in lists"
+#: Consequence of missing networks of voices.
+WITHOUT_VOICES = "Speakers are not told apart"
 
 #: Models of the analyses, and the consequence if each is missing.
-ANALYSES = {SENTENCES: WITHOUT_SENTENCES, NAMES: WITHOUT_NAMES}
+ANALYSES = {SENTENCES: WITHOUT_SENTENCES, NAMES: WITHOUT_NAMES, VOICES: WITHOUT_VOICES}
 
 
 @dataclass(frozen=True)

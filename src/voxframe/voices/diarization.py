@@ -1,0 +1,344 @@
+"""Who speaks when: local speakers of short windows, clustered by voice.
+
+1. The segmentation network reads windows of 10 s, one every 2.5 s, and tells up to three local speakers apart.
+2. Each local speaker becomes a voice vector, from the frames in which nobody else speaks.
+3. Vectors with enough speech are clustered: average linkage of cosine similarity. Other vectors join the closest
+   cluster; local speakers of one window never share one.
+4. At every frame, the overlapping windows vote for clusters, and the segmentation says how many speak at once.
+
+Source of the method: H. Bredin, "pyannote.audio 2.1 speaker diarization pipeline", Interspeech 2023.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from itertools import groupby, pairwise
+from typing import NamedTuple, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxframe.errors import SettingsError
+from voxframe.options import MAX_SPEAKERS
+from voxframe.voices.networks import BANKS_PER_S, FRAME_S, RATE, SIZE, Floats, VoiceNetworks, filter_banks, load
+
+#: Name of the diarizer in this file.
+BUILT_IN = "voices"
+_GROUP = "voxframe.diarizers"
+_WINDOW, _STEP = 10 * RATE, 5 * RATE // 2
+_ENOUGH_S = 60.0  # of speech for the vector of a speaker whose spans are known
+_BATCH = 4  # windows segmented at once
+_LONGEST_S = 3.0  # of the speech behind a vector
+_SHORTEST_S = 0.25
+_ALONE_S = 0.4  # with less speech alone, a vector is made of speech beside others
+_SURE_S = 0.6  # speech alone of a vector that is clustered
+_MERGED = 0.45  # cosine similarity of two clusters above which they are one speaker
+_HEARD = 0.02  # share of all speech below which a cluster is no speaker, within limits in seconds
+_GIVEN = 0.3  # share of that length that is enough if the number of speakers is given
+_HEARD_LEAST_S, _HEARD_MOST_S = 0.5, 3.0
+_ROUNDED = 0.55  # added to the mean number of people who speak at once, before it is rounded down
+_GAP_S = 0.25  # shorter pauses of a speaker are filled
+_TURN_S = 0.2  # shorter spans are noise
+_MOST = 2000  # vectors clustered at once; of more, similar ones near each other are joined first
+_NEAR = 1000  # vectors in a row among which they are joined
+_SIMILAR = 0.75  # their cosine similarity
+
+
+class Span(NamedTuple):
+    """Speech of one speaker.
+
+    Attributes:
+        start_ms: Start time, in ms.
+        end_ms: End time.
+        speaker: Number of the speaker, from 0 in order of first speech.
+    """
+
+    start_ms: int
+    end_ms: int
+    speaker: int
+
+
+class Diarization(NamedTuple):
+    """Who speaks when.
+
+    Attributes:
+        spans: Spans ordered by start. Those of different speakers may overlap.
+        vectors: One voice vector of length 1 per speaker, float32, shape (speakers, columns).
+    """
+
+    spans: list[Span]
+    vectors: NDArray[np.float32]
+
+
+class Diarizer(Protocol):
+    """Interface of a diarizer: a function that tells the speakers of a recording apart.
+
+    `diarize` is built in. Another package adds one by naming it in the entry point group `voxframe.diarizers`; the
+    environment variable `VOXFRAME_DIARIZER` chooses it:
+
+        [project.entry-points."voxframe.diarizers"]
+        parrot = "my_package:diarize"
+    """
+
+    def __call__(self, blocks: Iterable[NDArray[np.int16]], speakers: int | None = None) -> Diarization:
+        """Return the spans and voice vectors of a recording: mono, 16 kHz, in pieces of any length."""
+        ...
+
+
+def find(name: str | None = None) -> Diarizer:
+    """Return a diarizer by name. None (default): the one that `VOXFRAME_DIARIZER` names, else the one built in.
+
+    Raises:
+        SettingsError: No diarizer with this name is installed.
+    """
+    name = name or os.environ.get("VOXFRAME_DIARIZER", "").strip() or BUILT_IN
+    for entry in entry_points(group=_GROUP, name=name):
+        return cast("Diarizer", entry.load())
+    if name != BUILT_IN:
+        names = sorted({BUILT_IN, *(entry.name for entry in entry_points(group=_GROUP))})
+        raise SettingsError(f"there is no diarizer {name!r}; installed are {', '.join(names)}")
+    return diarize
+
+
+@dataclass
+class LocalSpeaker:
+    """A speaker of one window."""
+
+    window: int
+    column: int
+    seconds: float  # of speech in its vector, before it was cut to the longest length
+    alone: bool
+    vector: Floats
+
+
+def diarize(blocks: Iterable[NDArray[np.int16]], speakers: int | None = None) -> Diarization:
+    """Tell the speakers of a recording apart.
+
+    Args:
+        blocks: Its sound in order, mono, 16 kHz, in pieces of any length.
+        speakers: Number of speakers, if it is known.
+
+    Raises:
+        MissingExtraError: The extra `local` is not installed.
+        ModelError: The models are not on this machine.
+    """
+    networks = load()
+    active: list[Floats] = []
+    local: list[LocalSpeaker] = []
+
+    def read(windows: list[tuple[NDArray[np.int16], Floats]]) -> None:
+        sounds = np.stack([sound for sound, _ in windows]).astype(np.float32) / np.float32(32768)
+        for (_, banks), speech in zip(windows, networks.segment(sounds), strict=True):
+            local.extend(_local_speakers(networks, len(active), banks, speech))
+            active.append(speech)
+
+    batch: list[tuple[NDArray[np.int16], Floats]] = []
+    for window in _windows(blocks):
+        if batch and (len(batch) == _BATCH or len(window[0]) != len(batch[0][0])):
+            read(batch)
+            batch.clear()
+        batch.append(window)
+    if batch:
+        read(batch)
+    return assemble(active, local, speakers)
+
+
+def _windows(blocks: Iterable[NDArray[np.int16]]) -> Iterator[tuple[NDArray[np.int16], Floats]]:
+    """Yield the sound and the filter banks of each window. Window n starts at n * _STEP; the last may be shorter."""
+    sound, banks = np.zeros(0, np.int16), filter_banks(np.zeros(0, np.int16))
+    hop, first = RATE // BANKS_PER_S, True
+
+    def window(part: NDArray[np.int16]) -> tuple[NDArray[np.int16], Floats]:
+        return part, np.concatenate([banks, filter_banks(part[len(banks) * hop :])])
+
+    for block in blocks:
+        sound = np.concatenate([sound, block])
+        while len(sound) >= _WINDOW:
+            part, banks = window(sound[:_WINDOW])
+            yield part, banks
+            sound, banks, first = sound[_STEP:], banks[_STEP // hop :], False
+    if len(sound) > (_SHORTEST_S * RATE if first else _WINDOW - _STEP):
+        yield window(sound)
+
+
+def _local_speakers(networks: VoiceNetworks, window: int, banks: Floats, speech: Floats) -> Iterator[LocalSpeaker]:
+    """Yield the speakers of a window who speak long enough for a vector."""
+    speaking = speech > 0.5
+    alone = speaking & (speaking.sum(axis=1, keepdims=True) == 1)
+    for column in range(speech.shape[1]):
+        is_alone = alone[:, column].sum() * FRAME_S >= _ALONE_S
+        frames = np.flatnonzero((alone if is_alone else speaking)[:, column])
+        seconds = len(frames) * FRAME_S
+        if seconds < _SHORTEST_S:
+            continue
+        runs = np.split(frames, np.flatnonzero(np.diff(frames) > 1) + 1)
+        runs.sort(key=len, reverse=True)
+        frames = np.sort(np.concatenate(runs)[: round(_LONGEST_S / FRAME_S)])
+        rows = np.unique((frames[:, None] * FRAME_S * BANKS_PER_S + np.arange(2)).astype(int))
+        vector = networks.encode(banks[rows[rows < len(banks)]])
+        yield LocalSpeaker(window, column, seconds, bool(is_alone), vector)
+
+
+def assemble(active: Sequence[Floats], local: Sequence[LocalSpeaker], speakers: int | None) -> Diarization:
+    """Return the spans and vectors of the speakers of a recording.
+
+    Args:
+        active: Probability that each local speaker speaks, one array of shape (frames, 3) per window.
+        local: The local speakers.
+        speakers: Number of speakers, if it is known.
+    """
+    if not local:
+        return Diarization([], np.zeros((0, SIZE), np.float32))
+    centres = _centres(local, speakers)
+    firsts = [round(window * _STEP / RATE / FRAME_S) for window in range(len(active))]
+    frames = max(first + len(speech) for first, speech in zip(firsts, active, strict=True))
+    votes, seen = np.zeros((frames, len(centres)), np.float32), np.zeros(frames, np.float32)
+    at_once = np.zeros(frames, np.float32)
+    for first, speech in zip(firsts, active, strict=True):
+        seen[first : first + len(speech)] += 1
+        at_once[first : first + len(speech)] += speech.sum(axis=1)
+    for speaker, cluster in _assigned(local, centres):
+        speech, first = active[speaker.window], firsts[speaker.window]
+        votes[first : first + len(speech), cluster] += speech[:, speaker.column]
+    count = np.floor(at_once / seen + _ROUNDED).astype(int)
+    rank = np.argsort(np.argsort(-votes, axis=1, kind="stable"), axis=1)
+    return _ordered((rank < count[:, None]) & (votes > 0), centres)
+
+
+def _centres(local: Sequence[LocalSpeaker], speakers: int | None) -> Floats:
+    """Return the mean vector of each speaker of a recording."""
+    sure = [speaker for speaker in local if speaker.alone and speaker.seconds >= _SURE_S] or list(local)
+    vectors = np.stack([speaker.vector for speaker in sure])
+    seconds = np.array([speaker.seconds for speaker in sure]) * _STEP / _WINDOW  # each moment is in several windows
+    joined = _joined(vectors)
+    labels = _clusters(_means(vectors, joined), np.bincount(joined, seconds).astype(float), speakers)[joined]
+    return _means(vectors[labels >= 0], labels[labels >= 0])
+
+
+def _means(vectors: Floats, labels: NDArray[np.int64]) -> Floats:
+    """Return the mean of each label's vectors, of length 1."""
+    sums = np.zeros((labels.max() + 1, vectors.shape[1]), np.float32)
+    np.add.at(sums, labels, vectors)
+    return np.asarray(sums / np.linalg.norm(sums, axis=1, keepdims=True))
+
+
+def _joined(vectors: Floats) -> NDArray[np.int64]:
+    """Return numbers that vectors share if they are near each other in time and similar. Few stay as they are."""
+    from scipy.cluster.hierarchy import fcluster, linkage
+
+    if len(vectors) <= _MOST:
+        return np.arange(len(vectors))
+    numbers: list[NDArray[np.int64]] = []
+    for part in np.array_split(vectors, -(-len(vectors) // _NEAR)):
+        labels = fcluster(linkage(part, "average", "cosine"), 1 - _SIMILAR, "distance") - 1
+        numbers.append(labels + (numbers[-1].max() + 1 if numbers else 0))
+    return np.concatenate(numbers)
+
+
+def _clusters(vectors: Floats, seconds: NDArray[np.float64], speakers: int | None) -> NDArray[np.int64]:
+    """Return the number of the speaker of each vector, -1 if its cluster is too short for a speaker.
+
+    With a number of speakers, the tree of clusters is cut where that many are long enough.
+    """
+    from scipy.cluster.hierarchy import fcluster, linkage
+
+    if len(vectors) == 1 or speakers == 1:
+        return np.zeros(len(vectors), np.int64)
+    tree = linkage(vectors, "average", "cosine")
+    least = float(np.clip(_HEARD * seconds.sum(), _HEARD_LEAST_S, _HEARD_MOST_S))
+    labels = fcluster(tree, 1 - _MERGED, "distance")
+    if speakers is not None:
+        cuts = [fcluster(tree, count, "maxclust") for count in range(speakers, min(len(vectors), 8 * speakers) + 1)]
+        lengths = [np.sort(np.bincount(cut, seconds, speakers + 1))[-speakers] for cut in cuts]
+        enough = [cut for cut, length in zip(cuts, lengths, strict=True) if length >= least * _GIVEN]
+        labels = enough[0] if enough else cuts[int(np.argmax(lengths))] if cuts else np.arange(1, len(vectors) + 1)
+    spoken = np.bincount(labels, seconds)
+    order = np.argsort(-spoken, kind="stable")
+    kept = order[: speakers or min(MAX_SPEAKERS, max(1, int((spoken >= least).sum())))]
+    numbers = np.full(len(spoken), -1)
+    numbers[kept] = np.arange(len(kept))
+    return np.asarray(numbers[labels], np.int64)
+
+
+def _assigned(local: Sequence[LocalSpeaker], centres: Floats) -> Iterator[tuple[LocalSpeaker, int]]:
+    """Yield each local speaker with its cluster. Two of a window have the same one only if there are too few."""
+    from scipy.optimize import linear_sum_assignment
+
+    for _, group in groupby(local, key=lambda speaker: speaker.window):
+        speakers = list(group)
+        likeness = np.stack([speaker.vector for speaker in speakers]) @ centres.T
+        if len(speakers) <= len(centres):
+            rows, columns = linear_sum_assignment(-likeness)
+        else:
+            rows, columns = np.arange(len(speakers)), likeness.argmax(axis=1)
+        yield from ((speakers[row], int(column)) for row, column in zip(rows, columns, strict=True))
+
+
+def _ordered(speaking: NDArray[np.bool_], centres: Floats) -> Diarization:
+    """Return the spans of frames, with the speakers numbered in order of first speech."""
+    gap, least = round(_GAP_S / FRAME_S), round(_TURN_S / FRAME_S)
+    spans: list[tuple[int, int, int]] = []
+    for speaker, column in enumerate(speaking.T):
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], column, [False]]).astype(np.int8))).reshape(-1, 2)
+        if not len(edges):
+            continue
+        breaks = np.flatnonzero(edges[1:, 0] - edges[:-1, 1] >= gap)
+        starts, ends = edges[np.r_[0, breaks + 1], 0], edges[np.r_[breaks, len(edges) - 1], 1]
+        spans += [(int(a), int(b), speaker) for a, b in zip(starts, ends, strict=True) if b - a >= least]
+    spans.sort()
+    numbers: dict[int, int] = {}
+    for _, _, speaker in spans:
+        numbers.setdefault(speaker, len(numbers))
+    to_ms = 1000 * FRAME_S
+    return Diarization(
+        [Span(round(start * to_ms), round(end * to_ms), numbers[speaker]) for start, end, speaker in spans],
+        centres[list(numbers)],
+    )
+
+
+def speaker_vectors(blocks: Iterable[NDArray[np.int16]], spans: Sequence[Span]) -> Floats:
+    """Return the voice vector of each speaker of a recording, from the spans in which nobody else speaks.
+
+    Args:
+        blocks: Its sound in order, mono, 16 kHz, in pieces of any length.
+        spans: Who speaks when. Speakers are numbered from 0.
+
+    Returns:
+        Array of shape (speakers, 192), each row of length 1; NaN for a speaker with less than 0.25 s alone.
+    """
+    count = max((span.speaker for span in spans), default=-1) + 1
+    rows: list[list[Floats]] = [[] for _ in range(count)]
+    lengths = [0] * count
+    alone = _alone(spans)
+    position = 0
+    for block in blocks:
+        first, banks = round(position * BANKS_PER_S / RATE), filter_banks(block)
+        for start, end, speaker in alone:
+            part = banks[max(0, start * BANKS_PER_S // 1000 - first) : max(0, end * BANKS_PER_S // 1000 - first)]
+            if len(part) and lengths[speaker] < _ENOUGH_S * BANKS_PER_S:
+                rows[speaker].append(part)
+                lengths[speaker] += len(part)
+        position += len(block)
+    vectors = np.full((count, SIZE), np.nan, np.float32)
+    size, least = round(_LONGEST_S * BANKS_PER_S), round(_SHORTEST_S * BANKS_PER_S)
+    for speaker, parts in enumerate(rows):
+        if lengths[speaker] >= least:
+            banks = np.concatenate(parts)
+            pieces = np.array_split(banks, -(-len(banks) // size))
+            mean = np.mean([load().encode(piece) for piece in pieces], axis=0)
+            vectors[speaker] = mean / np.linalg.norm(mean)
+    return vectors
+
+
+def _alone(spans: Sequence[Span]) -> list[Span]:
+    """Return the parts of spans in which one speaker speaks."""
+    times = sorted({time for span in spans for time in span[:2]})
+    parts = []
+    for start, end in pairwise(times):
+        speakers = {span.speaker for span in spans if span.start_ms < end and span.end_ms > start}
+        if len(speakers) == 1:
+            parts.append(Span(start, end, speakers.pop()))
+    return parts
