@@ -20,15 +20,15 @@ from voxframe_engine.child_process import end_with_parent
 from voxframe_engine.errors import JobFailed
 from voxframe_engine.speech import RATE, Samples, engines
 from voxframe_engine.speech.audio import Audio
-from voxframe_engine.speech.diarization import VoiceFeatures, label_speakers
 from voxframe_engine.speech.engines import (
-    Decoded,
     EngineOptions,
+    RecognizedWord,
     StretchLimits,
     decode,
     detect_language,
     stretch_limits,
 )
+from voxframe_engine.speech.speakers import SpokenSpans, label_speakers, spans_of
 from voxframe_engine.speech.vad import Segmenter, Stretch
 from voxframe_engine.text import Word, turns, utterance
 from voxframe_engine.text.formatting import (
@@ -104,18 +104,15 @@ def run_job(
     boost, boost_param = tuple(options.get("word_boost") or ()), options.get("boost_param") or "default"
     engine_options = EngineOptions(model, language, boost, boost_param)
     channels: list[list[Word]] = [[] for _ in range(audio.channels)]
-    voices: list[list[VoiceFeatures]] = [[] for _ in range(audio.channels)]
-    voiced = bool(options.get("speaker_labels"))
-    for channel, stretch, decoded in _recognize(audio, engine, engine_options, voices=voiced, pool=pool):
+    speakers = _speakers(open_audio, options) if options.get("speaker_labels") else None
+    for channel, stretch, recognized in _recognize(audio, engine, engine_options, pool=pool):
         at = (audio.start + stretch.start) * 1000 // RATE
         channels[channel] += [
-            Word(word.text, at + word.start_ms, at + word.end_ms, word.confidence) for word in decoded.words
+            Word(word.text, at + word.start_ms, at + word.end_ms, word.confidence) for word in recognized
         ]
-        if decoded.voice is not None:
-            voices[channel].append(VoiceFeatures(at, decoded.voice))
         progress(audio.fraction_before(stretch.start + len(stretch.samples)))
 
-    _name_speakers(channels, voices, options, apart=apart)
+    _name_speakers(channels, speakers, apart=apart)
     written, english = engines.punctuates(engine), language in analyses.LANGUAGES
     channels = [_shaped(words, options, written=written, english=english) for words in channels]
     words = sorted((word for channel in channels for word in channel), key=lambda word: word.start)
@@ -153,19 +150,18 @@ def _detected(audio: Audio, engine: str, model: str | None, least: float, pool: 
     return language, round(confidence, 5)
 
 
-def _name_speakers(
-    channels: Sequence[Sequence[Word]],
-    voices: Sequence[Sequence[VoiceFeatures]],
-    options: Mapping[str, Any],
-    *,
-    apart: bool,
-) -> None:
-    """Set channel and speaker of words in place. Without speaker labels, each channel is a speaker."""
+def _speakers(open_audio: Callable[[], Audio], options: Mapping[str, Any]) -> list[SpokenSpans]:
+    """Return who speaks when on each channel."""
+    audio = open_audio()
     expected = options.get("speakers_expected")
-    if options.get("speaker_labels"):
-        for words, heard in zip(channels, voices, strict=True):
-            alone = expected is not None and expected <= len(channels)
-            label_speakers(words, heard, 1 if alone else expected if len(channels) == 1 else None)
+    count = expected if audio.channels == 1 else 1 if expected is not None and expected <= audio.channels else None
+    return [spans_of(open_audio(), channel, count) for channel in range(audio.channels)]
+
+
+def _name_speakers(channels: Sequence[Sequence[Word]], speakers: Sequence[SpokenSpans] | None, *, apart: bool) -> None:
+    """Set channel and speaker of words in place. Without speaker labels, each channel is a speaker."""
+    for words, spans in zip(channels, speakers or [()] * len(channels), strict=True):
+        label_speakers(words, spans)
     for number, words in enumerate(channels, 1):
         for word in words:
             if apart:
@@ -219,25 +215,25 @@ def new_pool(workers: int | None = None) -> Executor:
 
 
 def _recognize(
-    audio: Audio, engine: str, options: EngineOptions, *, voices: bool, pool: Executor | None
-) -> Iterator[tuple[int, Stretch, Decoded]]:
+    audio: Audio, engine: str, options: EngineOptions, *, pool: Executor | None
+) -> Iterator[tuple[int, Stretch, list[RecognizedWord]]]:
     """Yield channel, stretch and words of all speech in a recording, ordered by the end of each stretch.
 
-    `voices` requests voice features too. Without a pool (see `new_pool`), this process decodes.
+    Without a pool (see `new_pool`), this process decodes.
     """
     job = uuid4().hex
-    pending: deque[tuple[int, Stretch, Future[Decoded]]] = deque()
+    pending: deque[tuple[int, Stretch, Future[list[RecognizedWord]]]] = deque()
 
-    def oldest() -> tuple[int, Stretch, Decoded]:
+    def oldest() -> tuple[int, Stretch, list[RecognizedWord]]:
         channel, stretch, future = pending.popleft()
         return channel, stretch, future.result()
 
     try:
         for channel, stretch in _stretches(audio, stretch_limits(engine)):
             if pool is None:
-                yield channel, stretch, decode(job, engine, options, stretch.samples, voices)
+                yield channel, stretch, decode(job, engine, options, stretch.samples)
                 continue
-            pending.append((channel, stretch, pool.submit(decode, job, engine, options, stretch.samples, voices)))
+            pending.append((channel, stretch, pool.submit(decode, job, engine, options, stretch.samples)))
             if len(pending) > _AHEAD:
                 yield oldest()
         while pending:

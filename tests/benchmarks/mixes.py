@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 
 from voxframe_engine.speech.audio import Audio
 
@@ -104,3 +105,18 @@ def write(path: Path, sound: Samples) -> None:
     with wave.open(str(path), "wb") as file:
         file.setparams((1, 2, RATE, 0, "NONE", ""))
         file.writeframes(sound.astype("<i2").tobytes())
+
+
+def wrong_labels(true: Sequence[set[str]], labels: Sequence[str]) -> float:
+    """Return the share of words with a wrong speaker, for the best assignment of labels to speakers.
+
+    Args:
+        true: Speakers of each word; several if they speak at once.
+        labels: Label of each word.
+    """
+    speakers, given = sorted(set().union(*true)), sorted(set(labels))
+    matches = np.zeros((len(speakers), len(given)))
+    for names, label in zip(true, labels, strict=True):
+        for name in names:
+            matches[speakers.index(name), given.index(label)] += 1
+    return 1 - matches[linear_sum_assignment(-matches)].sum() / max(1, len(labels))

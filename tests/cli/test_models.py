@@ -15,6 +15,7 @@ NAMES = [
     "all-MiniLM-L6-v2",
     "voices",
     "en_core_web_sm",
+    "writer",
 ]
 
 
@@ -38,8 +39,9 @@ def test_every_model_is_listed(run: Callable[..., subprocess.CompletedProcess[st
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["model", *NAMES]
     assert "78 MB" in done.stdout
     models = [json.loads(line) for line in run("list", "--json").stdout.splitlines()]
-    assert [model["license"] for model in models] == ["MIT", "MIT", "Apache-2.0", "MIT AND Apache-2.0", "MIT"]
-    assert [model["path"] for model in models] == [None] * 5
+    licenses = ["MIT", "MIT", "Apache-2.0", "MIT AND Apache-2.0", "MIT", "Apache-2.0"]
+    assert [model["license"] for model in models] == licenses
+    assert [model["path"] for model in models] == [None] * 6
 
 
 def test_a_damaged_model_is_reported(

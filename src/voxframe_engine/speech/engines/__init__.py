@@ -235,32 +235,15 @@ def no_detection(engine: str = DEFAULT) -> str:
     )
 
 
-class Decoded(NamedTuple):
-    """Recognition result of a stretch of speech.
-
-    Attributes:
-        words: The words, with times relative to the stretch.
-        voice: Voice features, if they were requested.
-    """
-
-    words: list[RecognizedWord]
-    voice: NDArray[np.float16] | None
-
-
 _engines: dict[str, Engine] = {}  # holds only the engine of the current job of this process
 
 
-def decode(job: str, engine: str, options: EngineOptions, samples: Samples, voices: bool) -> Decoded:
-    """Recognize a stretch and compute its voice features. Each job gets a new engine in each process."""
+def decode(job: str, engine: str, options: EngineOptions, samples: Samples) -> list[RecognizedWord]:
+    """Recognize a stretch. Each job gets a new engine in each process."""
     if job not in _engines:
         _engines.clear()  # before the new one is made: two would not fit the memory of a worker
         _engines[job] = find(engine)(options)
-    words = _engines[job].transcribe(samples)
-    if not voices:
-        return Decoded(words, None)
-    from voxframe_engine.speech.diarization import voice_features
-
-    return Decoded(words, voice_features(samples))
+    return _engines[job].transcribe(samples)
 
 
 def detect_language(engine: str, model: str | None, samples: Samples) -> tuple[str, float]:
