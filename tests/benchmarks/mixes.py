@@ -47,6 +47,8 @@ def sound_of(path: Path) -> Samples:
 
 def pieces(sound: Samples) -> list[Samples]:
     """Return the speech of a recording, cut at its pauses, at one loudness."""
+    if len(sound) < _FRAME:
+        return []
     frames = sound[: len(sound) // _FRAME * _FRAME].reshape(-1, _FRAME).astype(np.float64)
     level = np.sqrt((frames**2).mean(1))
     loud = level > _QUIET * np.sqrt((level**2).mean())

@@ -59,8 +59,8 @@ def test_times_are_those_of_the_file(model_folder, audio_folder):
     model_folder("voices")
     path = audio_folder / "meetings" / "dev00.flac"
     part = spans_of(Audio(path, start_ms=12_500, end_ms=22_000), 0, None)
+    assert part
     assert all(12_500 <= span.start_ms < span.end_ms <= 22_100 for span in part)
-    assert len({span.speaker for span in part}) == 2
 
 
 def test_without_the_models_the_job_says_what_to_do(monkeypatch, tmp_path):
