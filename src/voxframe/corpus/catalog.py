@@ -56,8 +56,6 @@ _TABLES = {
     "parts": _Table(("part", "stem", "kind", "schema", "transcripts", "rows")),
     "members": _Table(("kind", "transcript_id", "part", "place", "source", "stamp", "status"), 2, False, ("part",)),
     "layouts": _Table(("part", "name", "groups", "crc"), 2),
-    "segments": _Table(("segment", "words", "documents", "crc")),
-    "documents": _Table(("stem", "segment", "place", "stamp", "content"), 1, False, ("segment",)),
     "log": _Table(("file", "bytes")),
     "state": _Table(("name", "value")),
 }

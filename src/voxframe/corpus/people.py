@@ -1,6 +1,6 @@
 """People across transcripts: who the speakers of recordings are. No transcript is changed.
 
-The file holds every change, so that changes can be undone.
+The catalog holds every change, so that changes can be undone.
 """
 
 from __future__ import annotations
