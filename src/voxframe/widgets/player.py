@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -22,7 +23,7 @@ from voxframe.errors import OptionError, VoxframeError
 from voxframe.loaders.sources import Fetcher
 from voxframe.plots.style import color_indexes
 from voxframe.validators import Number, checked, shown
-from voxframe.widgets import media_server
+from voxframe.widgets import media_server, waveform
 from voxframe.widgets.base import (
     ScriptedWidget,
     absolute_path,
@@ -53,8 +54,9 @@ _ANNOTATIONS = ("names", "turn_names", "corrections")
 class TranscriptPlayer(ScriptedWidget):
     """A transcript to read and play: the current word is highlighted, and a click on a word plays from there.
 
-    Space plays, arrow keys seek, "/" searches; "?" lists the keyboard shortcuts. Drag over the lanes or select text to
-    select an interval, which can be looped.
+    Space plays, arrow keys seek, "N" goes to the next uncertain word, "/" searches as `Corpus.search` does; "?" lists
+    the keyboard shortcuts. Drag over the lanes or select text to select an interval, which can be looped; drag its
+    edges to move them.
 
     Speakers can be renamed and turns corrected in place. If the service sent no turns, they are counted at changes of
     speaker. Turns of a corpus can be split and merged, their boundaries moved, and the times of words changed; these
@@ -63,6 +65,8 @@ class TranscriptPlayer(ScriptedWidget):
     If the transcript is in a corpus (`source` is an id or a handle, or `corpus` has it), the player shows it as the
     corpus has it, and the corpus stores these changes. For a payload, names and corrected texts last as long as the
     widget, which says so and how to keep them; its turns cannot be split or merged. The payload itself never changes.
+
+    A local recording is drawn as a waveform in the colours of the speakers; zoom with Ctrl + wheel, "+" and "-".
 
     A recording is played by URL and never stored in the notebook. If the file is in the folder that Jupyter serves,
     Jupyter serves it; otherwise a small server in this kernel does, which only this machine can reach. If the notebook
@@ -84,7 +88,7 @@ class TranscriptPlayer(ScriptedWidget):
         loop (bool): True to repeat the selection.
         speed (float): Playback speed, 0.25 to 4.
         query (str): Search text.
-        layers (list[str]): Visible layers: "confidence", "chapters", "entities", "safety".
+        layers (list[str]): Visible layers: "confidence" (at first hidden), "chapters", "entities", "safety".
         names (dict[str, str]): Speaker names by label.
         turn_names (dict[str, str]): Speakers of single turns, a label or a name, by `turn_idx` of `.result` as text.
         corrections (dict[str, str]): Corrected texts of turns, by `turn_idx` of `.result` as text. To react to changes:
@@ -113,7 +117,7 @@ class TranscriptPlayer(ScriptedWidget):
     loop = traitlets.Bool(False).tag(sync=True)
     speed = traitlets.Float(1.0, min=0.25, max=4.0).tag(sync=True)
     query = traitlets.Unicode("").tag(sync=True)
-    layers = traitlets.List(traitlets.Unicode(), ["confidence", "chapters", "entities", "safety"]).tag(sync=True)
+    layers = traitlets.List(traitlets.Unicode(), ["chapters", "entities", "safety"]).tag(sync=True)
     names = text_map()
     turn_names = text_map()
     corrections = text_map()
@@ -123,6 +127,8 @@ class TranscriptPlayer(ScriptedWidget):
     _layers = traitlets.List(traitlets.Unicode()).tag(sync=True)
     _sources = traitlets.List(traitlets.Unicode()).tag(sync=True)
     _until = traitlets.Int(0).tag(sync=True)
+    # The loudness of the recording: see `waveform.peaks`. Empty until it is known.
+    _peaks = traitlets.Bytes(b"").tag(sync=True)
     # Stop time in ms, or 0 for the end; the counter makes repeated requests for the same time distinct.
     _stop_at = traitlets.List(traitlets.Int(), [0, 0]).tag(sync=True)
     _editable = traitlets.Bool(True).tag(sync=True)
@@ -146,6 +152,7 @@ class TranscriptPlayer(ScriptedWidget):
             )
         corpus = None if corpus is None else chosen_corpus(corpus)
         given = load_tables(source, client, corpus)
+        self._measuring: threading.Thread | None = None
         self._origin, self._client = origin(source, client), client
         self._corpus, self._given_title = Corpus() if corpus is None and self._origin.remote else corpus, title
         found = split_passages(given["words"])
@@ -185,6 +192,13 @@ class TranscriptPlayer(ScriptedWidget):
             self.observe(lambda change: self._show(corrected_passages(self._uncorrected, change["new"])), "corrections")
         self.observe(self._recolor, ["names", "turn_names"])
         self.on_msg(self._on_edit)
+        if self._audio is not None and Path(self._audio).is_file():
+            self._measuring = threading.Thread(target=self._measure, name="voxframe-waveform", daemon=True)
+            self._measuring.start()
+
+    def _measure(self) -> None:
+        """Send the waveform of the recording."""
+        self._peaks = waveform.peaks(Path(self._audio or ""))
 
     def _color_indexes(self, names: Mapping[str, str], turn_names: Mapping[str, str]) -> dict[str, int]:
         """Return the index in `COLORS` of each label and of each name that only single turns have; "" is no label."""
@@ -450,6 +464,8 @@ class TranscriptPlayer(ScriptedWidget):
             OptionError: `audio` is invalid, or a URL cannot be embedded.
             AudioError: The recording cannot be read.
         """
+        if self._measuring is not None:
+            self._measuring.join()
         write_page(self, path, _sources=media_server.page_urls(self._audio, Path(path), audio), _editable=False)
 
 

@@ -163,15 +163,20 @@ const bandsOf = (columns, prefix) => ({
   text: texts(columns[`${prefix}_text`], columns[`${prefix}_offsets`]),
 });
 
-/** Handles clicks and drags along a time axis: `go(px)` on a click, `drag([px, px])` during and `select` after a drag. */
-function brush(element, { go, drag, select }) {
+/**
+ * Handles clicks and drags along a time axis: `go(px)` on a click, `drag([px, px])` during and `select` after a drag.
+ * A drag that starts at one of the `edges()` (px) of the selection moves that edge.
+ */
+function brush(element, { go, drag, select, edges = () => [] }) {
   let from = null;
   let range = null;
   const at = (event) => event.clientX - element.getBoundingClientRect().left;
   element.addEventListener("pointerdown", (event) => {
     if (event.button) return;
     element.setPointerCapture(event.pointerId);
-    [from, range] = [at(event), null];
+    const ends = edges();
+    const held = ends.findIndex((edge) => Math.abs(edge - at(event)) <= 5);
+    [from, range] = [held < 0 ? at(event) : ends[1 - held], null];
     event.preventDefault();
   });
   element.addEventListener("pointermove", (event) => {

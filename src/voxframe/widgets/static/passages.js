@@ -1,5 +1,11 @@
 // The words of a transcript in passages (turns; long turns are split).
 
+/** Returns a word as searches compare it: without case, accents and punctuation, as `fold` does in the kernel. */
+const searchForm = (word) =>
+  word.normalize("NFKC").toLowerCase().replaceAll("ß", "ss")
+    .replace(/(?<=\p{Nd}),(?=\p{Nd})|(?!(?<=\p{Nd})\.(?=\p{Nd}))[^\p{L}\p{N}]/gu, "")
+    .normalize("NFD").replace(/[\u0300-\u036f]/g, "").normalize("NFC");
+
 class PassageWords {
   constructor(columns) {
     const read = texts(columns.text, columns.offsets);
@@ -17,7 +23,7 @@ class PassageWords {
     this.order = Array.from(this.text.keys()).filter((i) => this.start[i] >= 0);
     this.order.sort((a, b) => this.start[a] - this.start[b] || a - b);
     this.starts = Int32Array.from(this.order, (i) => this.start[i]);
-    this.lower = null;
+    this.spoken = null; // search form and index of each word
   }
 
   /** Start and end in ms of the timed words of a passage; [-1, -1] if there are none. */
@@ -75,26 +81,16 @@ class PassageWords {
     return found.reverse();
   }
 
-  /** Finds a text, ignoring case: [first word, last word] of each occurrence. */
+  /** Finds words by the rules of `Corpus.search`: [first word, last word] of each occurrence. */
   find(query) {
-    const wanted = query.toLowerCase().trim().replace(/\s+/g, " ");
-    if (!wanted) return [];
-    this.lower ??= Array.from({ length: this.count }, (_, p) => {
-      const edges = [];
-      let whole = "";
-      for (let i = this.first[p]; i < this.first[p + 1]; i++) {
-        whole += whole && this.space(i);
-        edges.push(whole.length);
-        whole += this.text[i].toLowerCase();
-      }
-      return { whole, edges };
-    });
+    const terms = query.split(/\s+/).map((term) => term.split("*").map(searchForm)).filter((parts) => parts.length > 1 || parts[0]);
+    if (!terms.some((parts) => parts.some(Boolean))) return [];
+    const patterns = terms.map((parts) => new RegExp(`^${parts.map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join(".*")}$`, "su"));
+    this.spoken ??= this.text.flatMap((text, i) => text.split(/\s+/).map(searchForm).filter(Boolean).map((form) => [form, i]));
     const found = [];
-    for (const [p, { whole, edges }] of this.lower.entries()) {
-      for (let at = whole.indexOf(wanted); at >= 0; at = whole.indexOf(wanted, at + wanted.length)) {
-        const word = (offset) => this.first[p] + below(edges, offset, true) - 1;
-        found.push([word(at), word(at + wanted.length - 1)]);
-      }
+    for (let at = 0; at + patterns.length <= this.spoken.length; at++) {
+      if (!patterns.every((pattern, n) => pattern.test(this.spoken[at + n][0]))) continue;
+      found.push([this.spoken[at][1], this.spoken[at + patterns.length - 1][1]]);
     }
     return found;
   }

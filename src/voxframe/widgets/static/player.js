@@ -5,6 +5,8 @@ const PLAYER_KEYS = [
   ["← →", "Back or forward 5 seconds; with Shift, extend the selection by 1 second"],
   ["↑ ↓", "Previous or next passage; Enter plays it"],
   ["[ ]", "Slower or faster"],
+  ["N", "Next word with a low confidence"],
+  ["+ − 0", "Zoom in, out, or show everything; Ctrl + wheel zooms, Shift + wheel moves"],
   ["/", "Search; Enter and Shift + Enter go to the next or previous match"],
   ["L", "Loop the selection (drag over the lanes, select text, or Shift + →)"],
   ["E, R", "Correct the passage, rename the speaker"],
@@ -16,6 +18,8 @@ const TURN_KEYS = [
   ["< >", "Give the last word to the next turn, or take its first one"],
   ["U", "Undo the last change of text or turns"],
 ];
+/** Length in ms of the sound that a peak is of; `waveform.PEAK_MS` in the kernel. */
+const PEAK_MS = 20;
 const SPEEDS = [0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3];
 const LAYERS = { confidence: "Confidence", chapters: "Chapters", entities: "Entities", safety: "Safety" };
 
@@ -53,9 +57,22 @@ function renderPlayer({ model, el, signal, session }, sound) {
     chip.dataset.layer = layer;
     chips.append(chip);
   }
-  const bar = h("div", { class: "vf-bar" }, play, time, speed, loop, h("span", { class: "vf-space" }), found, search, help.button);
+  const back = button("−5 s", "Back 5 seconds", () => act.seek(sound.now - 5000));
+  const forward = button("+5 s", "Forward 5 seconds", () => act.seek(sound.now + 5000));
+  const doubt = button("Uncertain", "Next word with a low confidence", () => nextDoubt());
+  doubt.disabled = !passages.confidence.some((sure) => sure < 0.6);
+  let skips = false;
+  const skip = button("Skip silence", "Skip silences of more than a second", () => {
+    skips = !skips;
+    skip.setAttribute("aria-pressed", String(skips));
+  }, { "aria-pressed": "false" });
+  const volume = h("input", { type: "range", class: "vf-volume", min: "0", max: "1", step: "0.05", "aria-label": "Volume", title: "Volume" });
+  volume.value = sound.audio.volume;
+  volume.addEventListener("input", guard(() => (sound.audio.volume = Number(volume.value))));
+  const bar = h("div", { class: "vf-bar" }, back, play, forward, time, volume, speed, skip, loop, doubt, h("span", { class: "vf-space" }), found, search, help.button);
   const strip = h("canvas", { class: "vf-strip", "aria-hidden": "true" });
   const over = h("canvas", { class: "vf-over", "aria-hidden": "true" });
+  const map = h("canvas", { class: "vf-map", "aria-hidden": "true", title: "The whole recording; drag to move the visible part" });
   const stage = h("div", {
     class: "vf-stage", tabindex: "0", role: "slider", "aria-label": "Position in the recording", "aria-valuemin": "0",
   }, strip, over);
@@ -70,6 +87,10 @@ function renderPlayer({ model, el, signal, session }, sound) {
       sound.seek(ms);
       followAgain(false);
     }),
+    play: guard((ms) => {
+      act.seek(ms);
+      sound.play();
+    }),
     select: guard((range) => put(model, { interval: range })),
     rename: guard((p) => editable && (warn(), editing.rename(p))),
     correct: guard((p) => editable && (warn(), editing.correct(p))),
@@ -83,7 +104,7 @@ function renderPlayer({ model, el, signal, session }, sound) {
   const reader = new Reader(passages, model, people(), act, signal);
   const editing = makeEditing(model, reader, passages, speakers, say);
   const title = h("div", { class: "vf-head" }, h("strong", { class: "vf-title" }, model.get("title")), h("span", { class: "vf-space" }), chips);
-  root.append(title, bar, help.list, stage, note, h("div", { class: "vf-under" }, reader.list, follow), kept, pane);
+  root.append(title, bar, help.list, stage, map, note, h("div", { class: "vf-under" }, reader.list, follow), kept, pane);
   root.append(spoken);
   if (!passages.count) reader.list.append(h("p", { class: "vf-empty" }, "This transcript has no words."));
   el.append(root);
@@ -100,8 +121,45 @@ function renderPlayer({ model, el, signal, session }, sound) {
   let lanes = speakerLanes();
   let width = 1;
   let dragged = null;
-  const x = (ms) => (ms / until) * width;
-  const ms = (px) => Math.round(Math.min(until, Math.max(0, (px / width) * until)));
+  let [from, to] = session.view ?? [0, until]; // the visible part, in ms
+  const x = (ms) => ((ms - from) / (to - from)) * width;
+  const ms = (px) => Math.round(Math.min(until, Math.max(0, from + (px / width) * (to - from))));
+  /** Shows `length` ms so that the time `fixed` stays where it is. */
+  function zoom(length, fixed) {
+    const next = Math.min(until, Math.max(Math.min(until, 2000), length));
+    look(fixed - ((fixed - from) / (to - from)) * next, next);
+  }
+  function look(start, length = to - from) {
+    from = Math.min(until - length, Math.max(0, start));
+    to = from + length;
+    session.view = [from, to];
+    redraw();
+  }
+  const middle = () => (sound.now >= from && sound.now <= to ? sound.now : (from + to) / 2);
+  const zoomBy = (factor) => zoom((to - from) * factor, middle());
+  /** Returns the loudest peak of each pixel from `begin` to `end`, 0 to 1; null without a waveform. */
+  function loudness(begin, end) {
+    const peaks = model.get("_peaks");
+    if (!peaks?.byteLength) return null;
+    const place = (px) => Math.max(0, Math.floor((begin + (px / width) * (end - begin)) / PEAK_MS));
+    return Array.from({ length: Math.ceil(width) }, (_, px) => {
+      let most = 0;
+      for (let i = place(px), last = Math.min(peaks.byteLength, Math.max(place(px) + 1, place(px + 1))); i < last; i++) most = Math.max(most, peaks.getUint8(i));
+      return most / 255;
+    });
+  }
+  /** Draws a waveform in the colours of the speakers. */
+  function drawWave(context, begin, end, height) {
+    const quiet = colour("--vf-line");
+    const inks = reader.people.list.map((person) => colour(`--vf-speaker-${person.colour}`));
+    for (const [px, loud] of loudness(begin, end).entries()) {
+      const now = begin + ((px + 0.5) / width) * (end - begin);
+      const word = passages.begun(now);
+      context.fillStyle = word >= 0 && now < passages.end[word] + 200 ? inks[reader.people.at[passages.row[word]]] : quiet;
+      const half = Math.max(0.5, loud * (height / 2 - 1));
+      context.fillRect(px, height / 2 - half, 1, 2 * half);
+    }
+  }
   const shown = (layer) => model.get("_layers").includes(layer) && model.get("layers").includes(layer);
 
   const drawStrip = guard(() => {
@@ -111,19 +169,31 @@ function renderPlayer({ model, el, signal, session }, sound) {
     const band = shown("chapters") ? 20 : 0;
     const marks = shown("safety") ? 6 : 0;
     const laneHeight = Math.max(5, Math.min(18, 108 / Math.max(1, lanes.length)));
-    const height = 18 + band + lanes.length * laneHeight + marks + 4;
+    const wave = model.get("_peaks")?.byteLength ? 56 : 0;
+    const height = 18 + wave + band + lanes.length * laneHeight + marks + 4;
     const context = sharp(strip, width, height);
     context.font = `11px ${getComputedStyle(root).fontFamily}`;
-    drawAxis(context, 0, until, width, 18, colour("--vf-muted"), colour("--vf-line"));
+    drawAxis(context, from, to, width, 18, colour("--vf-muted"), colour("--vf-line"));
     context.translate(0, 18);
-    if (band) drawBands(context, chapters, 0, until, width, band, colour("--vf-ink"), colour("--vf-band"));
+    if (wave) drawWave(context, from, to, wave);
+    context.translate(0, wave);
+    if (band) drawBands(context, chapters, from, to, width, band, colour("--vf-ink"), colour("--vf-band"));
     context.translate(0, band + 2);
     for (const [n, lane] of lanes.entries())
-      drawLane(context, lane, 0, until, width, n * laneHeight + 1, laneHeight - 2, colour(`--vf-speaker-${reader.people.list[n].colour}`));
+      drawLane(context, lane, from, to, width, n * laneHeight + 1, laneHeight - 2, colour(`--vf-speaker-${reader.people.list[n].colour}`));
     context.fillStyle = colour("--vf-bad");
-    if (marks) for (let n = 0; n < safety.start.length; n++) context.fillRect(x(safety.start[n]), lanes.length * laneHeight + 1, Math.max(2, x(safety.end[n] - safety.start[n])), 4);
-    context.fillStyle = colour("--vf-doubt");
+    if (marks) for (let n = 0; n < safety.start.length; n++) context.fillRect(x(safety.start[n]), lanes.length * laneHeight + 1, Math.max(2, x(safety.end[n]) - x(safety.start[n])), 4);
+    context.fillStyle = colour("--vf-mark");
     for (const [word] of hits) if (passages.start[word] >= 0) context.fillRect(x(passages.start[word]) - 1, 0, 2, lanes.length * laneHeight);
+    map.hidden = to - from >= until;
+    if (!map.hidden) {
+      const small = sharp(map, width, 22);
+      if (wave) drawWave(small, 0, until, 22);
+      else for (const [n, lane] of lanes.entries()) drawLane(small, lane, 0, until, width, 2 + (n * 18) / lanes.length, 18 / lanes.length, colour(`--vf-speaker-${reader.people.list[n].colour}`));
+      small.strokeStyle = colour("--vf-accent");
+      small.lineWidth = 2;
+      small.strokeRect((from / until) * width + 1, 1, Math.max(4, ((to - from) / until) * width - 2), 20);
+    }
     drawOver();
   });
   const drawOver = guard(() => {
@@ -131,7 +201,17 @@ function renderPlayer({ model, el, signal, session }, sound) {
     drawOverlay(sharp(over, width, height), dragged ?? model.get("interval"), sound.now, x, height, colour);
   });
   const redraw = eachFrame(drawStrip);
+  stage.addEventListener("wheel", guard((event) => {
+    const along = event.shiftKey ? event.deltaY : event.deltaX;
+    if (!event.ctrlKey && (!along || to - from >= until)) return; // the page scrolls
+    event.preventDefault();
+    if (event.ctrlKey) zoom((to - from) * 1.002 ** event.deltaY, ms(event.clientX - stage.getBoundingClientRect().left));
+    else look(from + (along / width) * (to - from));
+  }), { passive: false, signal });
+  const moveTo = guard((px) => look((px / width) * until - (to - from) / 2));
+  brush(map, { go: moveTo, drag: (range) => range && moveTo((range[0] + range[1]) / 2), select: () => {} });
   brush(stage, {
+    edges: () => model.get("interval").map(x),
     go: guard((px) => act.seek(ms(px))),
     drag: guard((range) => {
       dragged = range && range.map(ms);
@@ -165,9 +245,15 @@ function renderPlayer({ model, el, signal, session }, sound) {
     const word = passages.begun(now);
     const on = word >= 0 && now < passages.end[word] + 400 ? word : -1;
     if (on !== reader.on) reader.highlight(on);
+    if (sound.playing && (now < from || now > to)) look(now - (to - from) * 0.1);
+    if (skips && sound.playing && on < 0) {
+      const next = passages.order.find((i) => passages.start[i] > now);
+      if (next !== undefined && passages.start[next] - now > 1000) sound.place(passages.start[next] - 250);
+    }
     if (word >= 0 && reader.atRow(passages.row[word]) && following) reader.show(passages.row[word]);
     const total = Math.max(sound.length, model.get("_until"));
-    const text = `${clock(now)} / ${clock(total)}`;
+    const text = `${clock(now)} / ${clock(total)}`; // and, as a tooltip, the time left
+    time.title = `${clock(total - now)} left`;
     if (time.textContent !== text) {
       time.textContent = text;
       stage.setAttribute("aria-valuemax", Math.round(total / 1000));
@@ -227,6 +313,16 @@ function renderPlayer({ model, el, signal, session }, sound) {
     }
   }));
 
+  /** Goes to the next word with a low confidence after the current time, or to the first one. */
+  function nextDoubt() {
+    const doubtful = passages.order.filter((i) => passages.confidence[i] < 0.6);
+    const word = doubtful.find((i) => passages.start[i] > sound.now + 1) ?? doubtful[0];
+    if (word === undefined) return;
+    if (!shown("confidence")) put(model, { layers: [...model.get("layers"), "confidence"] });
+    act.seek(passages.start[word]);
+    reader.show(passages.row[word], false);
+  }
+
   // Names and corrections.
   const renamed = guard(() => {
     reader.people = people();
@@ -246,7 +342,7 @@ function renderPlayer({ model, el, signal, session }, sound) {
     speed.value = model.get("speed");
     redraw();
   });
-  for (const trait of ["layers", "loop", "interval", "speed"]) model.on(`change:${trait}`, settings);
+  for (const trait of ["layers", "loop", "interval", "speed", "_peaks"]) model.on(`change:${trait}`, settings);
   model.on("change:query", guard(() => {
     if (search.value !== model.get("query")) find((search.value = model.get("query")));
   }));
@@ -277,7 +373,7 @@ function renderPlayer({ model, el, signal, session }, sound) {
         const [from] = passages.span(row());
         if (from >= 0) act.seek(from), sound.play();
       },
-      "[": () => faster(-1), "]": () => faster(1), "/": () => (search.focus(), search.select()),
+      n: nextDoubt, "+": () => zoomBy(0.5), "-": () => zoomBy(2), "0": () => zoom(until, 0), "[": () => faster(-1), "]": () => faster(1), "/": () => (search.focus(), search.select()),
       l: () => model.get("interval").length && put(model, { loop: !model.get("loop") }),
       e: () => act.correct(row()), r: () => act.rename(row()),
       Escape: () => put(model, { interval: [], loop: false }),

@@ -50,11 +50,11 @@ class Reader {
     if (!width || width === this.width) return;
     this.width = width;
     const narrow = width < 620;
-    const letters = Math.max(20, (width - (narrow ? 40 : 210)) / 7.4);
+    const letters = Math.max(20, (width - (narrow ? 40 : 210)) / 7.9);
     for (const [p, row] of this.rows.entries()) {
       if (this.filled.has(row)) continue;
       const lines = Math.max(1, Math.ceil(this.passages.plain(p).length / letters));
-      row.style.height = `${lines * 23 + (narrow ? 34 : 12)}px`;
+      row.style.height = `${lines * 25 + (narrow ? 34 : 12)}px`;
     }
   }
 
@@ -110,7 +110,7 @@ class Reader {
     edit.dataset.act = edit.dataset.key = "correct";
     const buttons = h("span", { class: "vf-actions" }, edit);
     if (this.act.editable) {
-      const more = h("button", { type: "button", class: "vf-more vf-button", tabindex: p === this.cursor ? "0" : "-1", "aria-label": "Change this turn", title: "Split, merge, move, undo", "aria-expanded": "false" }, icon("more"));
+      const more = h("button", { type: "button", class: "vf-turn vf-button", tabindex: p === this.cursor ? "0" : "-1", "aria-label": "Change this turn", title: "Split, merge, move, undo", "aria-expanded": "false" }, icon("more"));
       more.dataset.act = more.dataset.key = "turn";
       buttons.append(more);
     }
@@ -216,7 +216,7 @@ class Reader {
     else if (what === "time") this.act.seek(passages.span(row.passage)[0]);
     else if (event.target.classList.contains("vf-w")) this.chosen = event.target.word;
     if (event.target.classList.contains("vf-w") && getSelection().isCollapsed && passages.start[event.target.word] >= 0)
-      this.act.seek(passages.start[event.target.word]);
+      this.act.play(passages.start[event.target.word]);
   }
 
   /** Returns the word of a turn that its actions are about: the one clicked last, otherwise the one being played, or -1. */

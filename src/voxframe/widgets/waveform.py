@@ -1,0 +1,35 @@
+"""The loudness of a recording, to draw its waveform."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from voxframe.client.stream.audio_sources import open_source
+from voxframe.errors import AudioError, MissingExtraError
+
+#: Length in ms of the sound that a peak is of.
+PEAK_MS = 20
+_RATE = 4000  # Hz, enough for the loudness of speech
+
+
+def peaks(path: Path) -> bytes:
+    """Return the loudest sample of each 20 ms of a recording as a byte, relative to the loudest of all.
+
+    Empty if the recording cannot be decoded: a browser may play it nevertheless.
+    """
+    size = _RATE * PEAK_MS // 1000
+    loudest, rest = [], np.zeros(0, np.int16)
+    try:
+        for chunk in cast("Iterable[bytes]", open_source(path, _RATE, "pcm_s16le").chunks):
+            rest = np.concatenate([rest, np.frombuffer(chunk, "<i2")])
+            whole = len(rest) // size * size
+            loudest.append(np.abs(rest[:whole].reshape(-1, size).astype(np.int32)).max(axis=1, initial=0))
+            rest = rest[whole:]
+    except (AudioError, MissingExtraError):
+        return b""
+    found = np.concatenate([*loudest, np.zeros(0, np.int32)])
+    return bytes((255 * found // max(1, found.max(initial=0))).astype(np.uint8))
