@@ -58,6 +58,7 @@ Fields of a result that are not echoed:
 | webhook_status_code, webhook_auth | response of the notified server; true if a header is sent with it |
 | auto_highlights_result, content_safety_labels, iab_categories_result, custom_topics_results | see the fields above |
 | sentiment_analysis_results, chapters, entities, summary | see the fields above |
+| summary_method, header X-Summary-Method | "key sentences, quoted" |
 | throttled | true while the job waits for a core |
 | speed_boost | false |
 

@@ -297,6 +297,13 @@ def test_a_hundred_hours_are_the_most(service):
     assert "100 hours of transcripts, not 100.01" in more.json()["error"]
 
 
+def test_quotations_say_so(service, talk):
+    """Without a language model, the header of each answer says that it quotes key sentences."""
+    for task in ("summary", "action-items"):
+        answer = generate(service, task, transcript_ids=[talk])
+        assert answer.headers["X-Answer-Method"] == "key sentences, quoted"
+
+
 def test_names_of_models_are_answered_by_the_one_there_is(service):
     """Default, basic and any vendor/model name are accepted."""
     for name in ("default", "basic", "vendor/model-3.5:latest", None):

@@ -48,6 +48,8 @@ _UNAVAILABLE: dict[str, tuple[str, Any]] = {
     "entity_detection": ("entities", None),
     "summarization": ("summary", None),
 }
+#: Value of the field `summary_method`: how `summary` was made.
+KEY_SENTENCES = "key sentences, quoted"
 #: Internal field, not part of the response: spans of the recording to beep out, as [start, end] in ms.
 REDACTED_SPANS = "redacted_spans"
 
@@ -116,6 +118,7 @@ def apply(result: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, An
         from voxframe_engine.analyses.chapters import summary
 
         done["summary"] = summary(sentences, options, encoder)
+        done["summary_method"] = KEY_SENTENCES
     return done
 
 

@@ -6,8 +6,9 @@ response has the passages behind it as `citations`, and a sentence without one i
 parts, of which the model takes notes. It is a small model: who did what to whom may be wrong.
 
 Without any model, an extractive answerer selects the sentences that answer and quotes them; its responses say
-`"model": "voxframe-extractive"`. With `--llm-url` and `--llm-model` (environment: VOXFRAME_LLM_URL, VOXFRAME_LLM_MODEL,
-VOXFRAME_LLM_KEY, VOXFRAME_LLM_WINDOW), the configured model answers, and responses have its name.
+`"model": "voxframe-extractive"`, and in the header X-Answer-Method "key sentences, quoted". With `--llm-url` and
+`--llm-model` (environment: VOXFRAME_LLM_URL, VOXFRAME_LLM_MODEL, VOXFRAME_LLM_KEY, VOXFRAME_LLM_WINDOW), the configured
+model answers, and responses have its name.
 
 | operation | extractive method |
 |---|---|

@@ -14,7 +14,7 @@ from voxframe_engine.answers import answer_model
 from voxframe_engine.answers.answer_model import EncodedText
 from voxframe_engine.answers.bm25 import BM25Index, Match, Scores, choose_option, in_order, terms, wants_yes_or_no
 from voxframe_engine.answers.context import Line, Source, count, cut
-from voxframe_engine.answers.llm_request import LLMAnswer, LLMQuestion, LLMRequest
+from voxframe_engine.answers.llm_request import QUOTING, LLMAnswer, LLMQuestion, LLMRequest
 from voxframe_engine.answers.model import Report, unreported
 from voxframe_engine.answers.task_prompts import needs_writing, task_kind
 from voxframe_engine.errors import RequestRefused
@@ -94,8 +94,6 @@ def _weight(text: str) -> float:
     return sum(weight for cue, weight in _CUES if cue.search(text))
 
 
-#: Model name in responses.
-MODEL = "voxframe-extractive"
 _NAME = re.compile(r"default|basic|[\w.-]+/[\w./:-]+")
 NOTHING_FITS = "No sentence of the text matches this question."
 NO_ACTIONS = "No sentence of the text contains an action item."
@@ -226,9 +224,9 @@ class ExtractiveAnswerer:
                 {"question": one.question, "answer": cut(_reply(text, one, llm_request), share)}
                 for one in llm_request.questions
             ]
-            return LLMAnswer(replies, size, sum(count(reply["answer"]) for reply in replies), MODEL)
+            return LLMAnswer(replies, size, sum(count(reply["answer"]) for reply in replies), QUOTING)
         said = _TASKS[llm_request.task](llm_request, sources, text)
-        return LLMAnswer(said, size, count(said), MODEL)
+        return LLMAnswer(said, size, count(said), QUOTING)
 
 
 def _reply(text: RequestText, question: LLMQuestion, llm_request: LLMRequest) -> str:
@@ -346,6 +344,9 @@ def _chosen(sources: Sequence[Source], most: int | None, about: str) -> list[str
         found += [(values[place], at, place, quoted(texts[place])) for place in choose(texts, share, values)]
     # Every block contributed at least one sentence; if that is too many, keep the best.
     keep = sorted(found, key=lambda one: -one[0])[: most or max(wanted_count, len(sources))]
+    if not keep:  # no sentence stands alone
+        texts = [line.text for source in sources for line in source.lines]
+        return [quoted(max(zip(scores(texts), texts, strict=True))[1])] if texts else []
     return [text for _, _, _, text in sorted(keep, key=lambda one: one[1:3])]
 
 

@@ -16,6 +16,8 @@ from voxframe_engine.errors import RequestRefused
 
 Task = Literal["summary", "task", "question-answer", "action-items"]
 TASKS: tuple[str, ...] = get_args(Task)
+#: Model name in responses that quote, because there is no language model.
+QUOTING = "voxframe-extractive"
 
 
 @dataclass(frozen=True)

@@ -221,7 +221,9 @@ def show(request: Request) -> Response:
     """GET /v2/transcript/{id}: return a transcript."""
     state = server_state(request)
     job = state.job(request.path_params["transcript_id"])
-    return json_response(serialization.transcript(job, state.result(job)))
+    shown = serialization.transcript(job, state.result(job))
+    method = shown.get("summary_method")
+    return json_response(shown, headers={"X-Summary-Method": method} if method else {})
 
 
 def delete(request: Request) -> Response:

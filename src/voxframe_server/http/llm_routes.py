@@ -76,6 +76,7 @@ _log = logging.getLogger("voxframe_server")
 _LONG_S = 5.0  # seconds after which progress is logged
 _WATCH_S = 0.5  # seconds between two looks if the client is there
 _AT_ONCE = 4  # requests processed at once; further ones wait without blocking other endpoints
+_QUOTED = "key sentences, quoted"  # header of answers without a language model
 _UNKNOWN = "there is no response of that request id, or it was purged"
 
 
@@ -134,7 +135,8 @@ async def generate(request: Request) -> HTTPResponse:
             )
         finally:
             watch.cancel()
-        return json_response(answer, headers=unknown)
+        method = {"X-Answer-Method": _QUOTED} if answer["model"] == validation.QUOTING else {}
+        return json_response(answer, headers=unknown | method)
 
 
 class _Progress:

@@ -38,10 +38,11 @@ def shape(value, name=""):
 
 @pytest.mark.parametrize(("option", "name"), FIELDS.items())
 def test_only_what_is_asked_for_is_added(option, name):
-    """One option, one field; what was there stays."""
+    """One option, one field, and for a summary how it was made; what was there stays."""
     given = {"words": labelled.words("I love the big storm in Boston."), "confidence": 0.9}
     done = apply(given, {option: True})
-    assert set(done) == {"words", "confidence", name}
+    assert set(done) - {"summary_method"} == {"words", "confidence", name}
+    assert done.get("summary_method") == ("key sentences, quoted" if name == "summary" else None)
     assert given == {"words": labelled.words("I love the big storm in Boston."), "confidence": 0.9}
 
 

@@ -103,6 +103,7 @@ class ContentSafetySchema(Struct):
 
     status: str | UnsetType = UNSET
     results: list[SafetySegmentSchema] | UnsetType = UNSET
+    summary_method: str | UnsetType = UNSET
     summary: dict[str, float] | UnsetType = UNSET
     severity_score_summary: dict[str, SeverityLevelsSchema] | UnsetType = UNSET
 
