@@ -85,7 +85,8 @@ class Corpus:
 
     Attributes:
         path: Absolute path of the directory.
-        speakers: Names of speakers, and people across recordings: `set`, `get`, `assign`, `table`, `undo`.
+        speakers: Names of speakers, and people across recordings: `set`, `get`, `assign`, `detect`, `table`,
+            `undo`.
         corrections: Corrected turns: `set`, `split`, `merge`, `move_boundary`, `set_time`, `undo`, `get`, `turns`,
             `history`, `stale`.
         metadata: Columns about the recordings: `set`, `get`.
@@ -122,8 +123,8 @@ class Corpus:
         self._names = CurrentNames(self._archive)
         self.metadata = Metadata(self._archive)
         people = People(self._archive, self.metadata, self._names.all)
-        self.speakers = Speakers(self._archive, self._names, people)
         self.corrections = Corrections(self._archive, self._names)
+        self.speakers = Speakers(self._archive, self._names, people, self.corrections.relabel)
         self._query = Query(self._archive, self.metadata, self._names, people)
         self._search = Search(self._archive, self._query, self._names, self.metadata, people)
         self.snapshots = Snapshots(self._archive, self._query, self.metadata)

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.catalog import clear_errors
+from voxframe.corpus.detection import AudioFiles, Relabel, detect_speakers
 from voxframe.corpus.people import Assignment, People
 from voxframe.corpus.reading import Ids
 from voxframe.corpus.speaker_names import (
@@ -95,8 +96,9 @@ class CurrentNames:
 class Speakers:
     """Names of the speakers of a corpus, as `corpus.speakers`."""
 
-    def __init__(self, archive: Archive, current: CurrentNames, people: People) -> None:
+    def __init__(self, archive: Archive, current: CurrentNames, people: People, relabel: Relabel) -> None:
         self._archive = archive
+        self._relabel = relabel
         self._current = current
         self._people = people
 
@@ -196,6 +198,36 @@ class Speakers:
         """
         self._people.assign(people, by, ids)
         return self._people.table(ids)
+
+    def detect(self, ids: Ids, *, audio: AudioFiles = None, speakers: int | None = None) -> pd.DataFrame:
+        """Tell the speakers of transcripts apart by voice, for those that have no speakers or wrong ones.
+
+        Every word gets a label, "A" for the speaker of the first word. This is a correction: every read shows it, the
+        payload stays as it is, and `corpus.corrections.undo` takes it back. Transcripts from any service or file will
+        do, if their words have times. Nothing is stored about the voices. A call that was interrupted can be repeated
+        with the recordings that are left.
+
+        Args:
+            ids: Id or ids of transcripts, or names of recordings.
+            audio: The media file; for several recordings, a file by id or name. None (default): the file that the
+                corpus knows as the recording's `source`.
+            speakers: Number of speakers, if it is known. None (default): it is estimated.
+
+        Returns:
+            The speakers of these recordings, as `table` returns them.
+
+        Raises:
+            AudioNotFoundError: A media file is not on this machine.
+            AudioError: A media file has no readable audio.
+            CorpusError: A transcript is not in the corpus, or the corpus cannot be written.
+            OptionError: An argument is invalid.
+            MissingExtraError: The extra `local` is not installed.
+            ModelError: The models cannot be downloaded.
+
+        Example:
+            >>> corpus.speakers.detect("call", audio="call.mp3")  # doctest: +SKIP
+        """
+        return self.table(detect_speakers(self._archive, self._relabel, ids, audio, speakers))
 
     def table(self, ids: Ids | None = None) -> pd.DataFrame:
         """Return the speakers of all recordings with their people and talk time.

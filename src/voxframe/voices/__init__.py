@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-__all__ = ["diarize", "label", "read_audio"]
+__all__ = ["diarize", "read_audio"]
 
 
 def diarize(path: str | os.PathLike[str], *, speakers: int | None = None, progress: bool | None = None) -> pd.DataFrame:
@@ -64,19 +64,9 @@ def diarize(path: str | os.PathLike[str], *, speakers: int | None = None, progre
     if find is diarization.diarize:
         models.ensure(models.VOICES)
     spans = find(read_audio(path, progress=progress), speakers).spans
-    rows = [(label(span.speaker), span.start_ms, span.end_ms) for span in spans]
+    rows = [(diarization.label(span.speaker), span.start_ms, span.end_ms) for span in spans]
     types = {"speaker": "str", "start_ms": "int64", "end_ms": "int64"}
     return pd.DataFrame(rows, columns=[*types]).astype(types)
-
-
-def label(speaker: int) -> str:
-    """Return the label of a speaker: "A" to "Z", then "S26", "S27", ...
-
-    Example:
-        >>> label(0), label(3)
-        ('A', 'D')
-    """
-    return chr(ord("A") + speaker) if speaker < 26 else f"S{speaker}"
 
 
 def read_audio(path: str | os.PathLike[str], *, progress: bool | None = None) -> Iterator[NDArray[np.int16]]:

@@ -342,3 +342,40 @@ def _alone(spans: Sequence[Span]) -> list[Span]:
         if len(speakers) == 1:
             parts.append(Span(start, end, speakers.pop()))
     return parts
+
+
+def labels_of(times: Sequence[tuple[int | None, int | None]], spans: Sequence[Span]) -> list[str]:
+    """Return the label of the speaker of each word: "A" for the speaker of the first word, then "B", and so on.
+
+    A word goes to who speaks in most of it. One that several speak in equally goes to the speaker of the word before,
+    if that is one of them; one outside all spans to the nearest; one without times to the speaker of the word before.
+
+    Args:
+        times: Start and end of each word, in ms.
+        spans: Who speaks when, ordered by start. Without any, all words have one speaker.
+    """
+    starts = np.array([span.start_ms for span in spans], np.int64)
+    ends = np.array([span.end_ms for span in spans], np.int64)
+    speakers = np.array([span.speaker for span in spans], np.int64)
+    numbers: dict[int, int] = {}
+    labels, before = [], -1
+    for start, end in times:
+        if len(spans) and start is not None and end is not None:
+            shared = np.minimum(ends, end) - np.maximum(starts, start)  # negative: the distance
+            spoken = np.bincount(speakers, np.maximum(shared, 0))
+            if shared.max() <= 0:
+                before = int(speakers[shared.argmax()])
+            elif before < 0 or spoken[before] < spoken.max():
+                before = int(spoken.argmax())
+        labels.append(label(numbers.setdefault(before, len(numbers))))
+    return labels
+
+
+def label(speaker: int) -> str:
+    """Return the label of a speaker: "A" to "Z", then "S26", "S27", ...
+
+    Example:
+        >>> label(0), label(3)
+        ('A', 'D')
+    """
+    return chr(ord("A") + speaker) if speaker < 26 else f"S{speaker}"

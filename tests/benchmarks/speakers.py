@@ -1,0 +1,144 @@
+"""Who speaks when: `python -m tests.benchmarks speakers AUDIO [--words] [--mixes N] [--hours N]`.
+
+AUDIO is the folder of VOXFRAME_TEST_AUDIO. Error rates of `voxframe.voices` on its meetings, and on mixes of readers
+(see `tests.benchmarks.mixes`), with and without the number of speakers. DER: diarization error rate with a collar of
+0.25 s. Exact, within one: recordings with that number of speakers. Wrong words (with --words): share of the words that
+Whisper hears that go to a reader who does not speak in the middle of the word. Processor time: of this process, per
+second of sound. With --hours: peak memory of this process, and the time of clustering.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from tests.benchmarks import mixes
+from tests.benchmarks.mixes import RATE, Samples, Turn
+from voxframe.compare import diarization_error_rate
+from voxframe.voices import diarization
+
+
+def meetings(folder: Path) -> Iterator[tuple[str, Samples, list[Turn]]]:
+    """Yield name, sound and turns of each meeting."""
+    turns: dict[str, list[Turn]] = {}
+    for line in (folder / "meetings" / "reference.rttm").read_text().splitlines():
+        _, name, _, start, length, _, _, speaker, *_ = line.split()
+        turns.setdefault(name, []).append(Turn(float(start), float(start) + float(length), speaker))
+    for name, spoken in turns.items():
+        yield name, mixes.sound_of(folder / "meetings" / f"{name}.flac"), spoken
+
+
+def readers(folder: Path) -> dict[str, Samples]:
+    """Return the speech of people with at least 3 s of it: readers, and members of meetings while they speak alone."""
+    voices = mixes.readers(folder)
+    for _, sound, turns in meetings(folder):
+        for name in {turn.reader for turn in turns}:
+            own, others = np.zeros(len(sound), bool), np.zeros(len(sound), bool)
+            for turn in turns:
+                mask = own if turn.reader == name else others
+                mask[int(turn.start * RATE) : int(turn.end * RATE)] = True
+            parts = mixes.pieces(sound[own & ~others])
+            voices[name] = np.concatenate([voices.get(name, np.zeros(0, np.int16)), *parts])
+    return {name: voice for name, voice in voices.items() if len(voice) >= 3 * RATE}
+
+
+def table(rows: list[tuple[str, int, int]]) -> pd.DataFrame:
+    """Return rows of speaker, start and end in ms."""
+    return pd.DataFrame(rows, columns=["speaker", "start_ms", "end_ms"])
+
+
+def measure(kind: str, recordings: list[tuple[str, Samples, list[Turn]]], given: bool) -> None:
+    """Print the error rates of a kind of recordings."""
+    seconds, processor, parts, counts = 0.0, 0.0, [], []
+    for _, sound, turns in recordings:
+        count = len({turn.reader for turn in turns})
+        started = time.process_time()
+        result = diarization.diarize([sound], count if given else None)
+        processor += time.process_time() - started
+        seconds += len(sound) / RATE
+        reference = table([(turn.reader, int(turn.start * 1000), int(turn.end * 1000)) for turn in turns])
+        spans = table([(str(span.speaker), span.start_ms, span.end_ms) for span in result.spans])
+        parts.append(diarization_error_rate(reference, spans, collar_ms=250))
+        counts.append(len(result.vectors) - count)
+    total = pd.concat(parts)
+    errors = {
+        name: total[f"{name}_s"].sum() / total["reference_s"].sum() for name in ("missed", "false_alarm", "confusion")
+    }
+    away = np.abs(counts)
+    print(
+        f"{kind:9} {'given' if given else 'free':6} DER {sum(errors.values()):.3f} "
+        + " ".join(f"{name} {value:.3f}" for name, value in errors.items())
+        + f"  exact {(away == 0).sum()} and within one {(away <= 1).sum()} of {len(away)}"
+        + f"  processor {processor / seconds:.3f} s/s",
+        flush=True,
+    )
+
+
+def words(recordings: list[tuple[str, Samples, list[Turn]]]) -> None:
+    """Print the share of words with a wrong speaker."""
+    from voxframe_engine.transcription import run_job
+
+    wrong, heard = 0.0, 0
+    with tempfile.TemporaryDirectory() as folder:
+        for name, sound, turns in recordings:
+            path = Path(folder) / f"{name}.wav"
+            mixes.write(path, sound)
+            true, labels = [], []
+            for word in run_job(path, {"speaker_labels": True, "speech_model": "nano"})["words"]:
+                middle = (word["start"] + word["end"]) / 2000
+                if speaking := {turn.reader for turn in turns if turn.start <= middle <= turn.end}:
+                    true.append(speaking)
+                    labels.append(word["speaker"])
+            wrong += mixes.wrong_labels(true, labels) * len(labels)
+            heard += len(labels)
+    print(f"mixes     words with a wrong speaker {wrong / heard:.3f} of {heard}")
+
+
+def long(voices: dict[str, Samples], hours: float) -> None:
+    """Print memory, and the time of clustering, for some hours."""
+    sound, _ = mixes.mix(voices, sorted(voices)[:4], 0, 600.0)
+    assembled: list[float] = []
+    assemble = diarization.assemble
+
+    def timed(*arguments: object) -> object:
+        started = time.process_time()
+        result = assemble(*arguments)  # type: ignore[arg-type]
+        assembled.append(time.process_time() - started)
+        return result
+
+    diarization.assemble = timed  # type: ignore[assignment]
+    result = diarization.diarize(sound for _ in range(round(hours * 6)))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    print(f"{hours:g} hours: {len(result.vectors)} speakers, clustering {assembled[0]:.1f} s, peak {peak:.0f} MB")
+
+
+def main(arguments: list[str]) -> int:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks speakers")
+    parser.add_argument("audio", type=Path)
+    parser.add_argument("--mixes", type=int, default=10)
+    parser.add_argument("--words", action="store_true")
+    parser.add_argument("--hours", type=float)
+    parsed = parser.parse_args(arguments)
+    voices = readers(parsed.audio)
+    rng = np.random.default_rng(0)
+    made = []
+    for number in range(parsed.mixes):
+        names = [str(name) for name in rng.choice(sorted(voices), 2 + number % 5, replace=False)]
+        made.append((f"mix{number}", *mixes.mix(voices, names, number, 60.0)))
+    if parsed.hours:
+        long(voices, parsed.hours)
+    for given in (False, True):
+        measure("meetings", list(meetings(parsed.audio)), given)
+        if made:
+            measure("mixes", made, given)
+    if parsed.words:
+        words(made)
+    return 0
