@@ -45,12 +45,12 @@ def test_a_file_that_was_not_edited_has_no_changes(tmp_path: Path, form: str, na
 
 
 def test_texts_edited_in_elan(words: pd.DataFrame, tmp_path: Path) -> None:
-    """A changed turn has its new text, over a pause too, and a changed word changes its turn."""
+    """A changed turn has its new text, and a changed word changes its turn."""
     path = tmp_path / "t.eaf"
     path.write_text(export.eaf(words), "utf-8")
     document = pympi.Eaf(str(path))
     _retext(document, "A", "So we met in Zurick.", "So, we met in Zürich again.")
-    _retext(document, "A", "Or june.", "Or June.")
+    _retext(document, "A", "In May, I think. Or june.", "In May, I think. Or June.")
     _retext(document, "B words", "that?", "this?")
     document.to_file(str(path))
     found = export.read_edits(words, path)
@@ -100,7 +100,7 @@ def test_boundaries_speakers_and_annotations_edited_in_elan(words: pd.DataFrame,
     ) == [
         ["time", 0, 4, None, "Zurick.", 1600, 2000],
         ["time", 1, 6, None, "was", 10_350, 10_650],
-        ["text", 2, None, None, "In May, I think.", None, None],
+        ["deleted", 2, None, None, None, None, None],
         ["speaker", 3, None, "A", None, None, None],
         ["added", None, None, "C", "Bye", 50_000, 51_000],
     ]

@@ -13,6 +13,7 @@ from voxframe.corpus.query import Query
 from voxframe.corpus.speakers import Speakers
 from voxframe.errors import CorpusWarning, OptionError
 from voxframe.export.annotation_edits import read_edits
+from voxframe.export.segments import with_turns
 from voxframe.frames.repair import caller
 
 _SHOWN = 5  # changes named in one warning
@@ -22,7 +23,8 @@ def apply_edits(
     query: Query, corrections: Corrections, speakers: Speakers, transcript_id: str, file: str | os.PathLike[str]
 ) -> pd.DataFrame:
     """Apply what was edited in a file; see `Corpus.apply_edits`."""
-    changes = read_edits(query.table("words", [transcript_id]), file)
+    words, turns = (query.table(name, [transcript_id]) for name in ("words", "utterances"))
+    changes = read_edits(with_turns(words, turns), file)
     applied, refused = [], []
     # Times first: `word_idx` is that of the exported words, and a corrected text can have more or fewer words.
     for change in sorted(changes.itertuples(index=False), key=lambda change: change.action != "time"):

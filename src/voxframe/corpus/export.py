@@ -34,6 +34,7 @@ from voxframe.export.data_card import CARD_COLUMNS, DataCard, name_of
 from voxframe.export.delta import DeltaTarget, clear_delta_errors
 from voxframe.export.pii_masking import masked_tables, personal_types
 from voxframe.export.result import ExportResult, Losses
+from voxframe.export.segments import with_turns
 from voxframe.export.table_writer import TABLE_FORMATS, TableWriter
 from voxframe.export.targets import check_target, file, folder, is_remote
 from voxframe.export.writers import (
@@ -100,7 +101,7 @@ class Exporter:
                 raise OptionError(f"tables= is for {', '.join(TABLE_FORMATS)}; {kind} contains only words")
             if more or by_person:
                 raise OptionError(f"metadata= is for {', '.join(TABLE_FORMATS)}; {kind} cannot contain it")
-            chosen = ["words"]
+            chosen = ["words", "utterances"]
         else:
             chosen = table_names(tables)
         paths = audio.values() if isinstance(audio, Mapping) else ()
@@ -127,14 +128,15 @@ class Exporter:
         losses: Losses = Counter()
         omitted: Losses = Counter()
         if single:
-            if len(chosen) > 1:
+            if kind in TABLE_FORMATS and len(chosen) > 1:
                 raise OptionError(
                     f"{os.fspath(target)!r} is one file, which can contain only one table; select it with tables=, "
                     "or pass a directory"
                 )
-            whole = pd.concat([part[chosen[0]] for part in self._counted(parts, card)], ignore_index=True)
+            found = [[part[name] for name in chosen] for part in self._counted(parts, card)]
+            whole, *turns = (pd.concat(one, ignore_index=True) for one in zip(*found, strict=True))
             if kind not in TABLE_FORMATS:
-                return write(whole, target, kind, overwrite=overwrite)
+                return write({"words": whole, "utterances": turns[0]}, target, kind, overwrite=overwrite)
             with file(target, overwrite=overwrite) as out:
                 write_single(whole, out, target, kind, losses, card, chosen[0], escape_formulas=escape_formulas)
             return finished([os.fspath(target)], target, losses, omitted)
@@ -142,7 +144,8 @@ class Exporter:
             if kind not in TABLE_FORMATS:
                 stems = self._archive.recordings.stems(wanted)
                 for part in self._counted(parts, card):
-                    write_transcripts(part["words"], into, kind, losses, omitted, stems)
+                    rows = with_turns(part["words"], part["utterances"])
+                    write_transcripts(rows, into, kind, losses, omitted, stems)
                 written = [*into.files]
                 card.write(into, name_of(target), kind, {})
             else:

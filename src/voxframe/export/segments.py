@@ -25,6 +25,7 @@ _TEXT_MISSING = "rows with times but no text, left out"
 _TIMES_CORRECTED = "rows with impossible times (negative, the end before the start, one missing, fractions), corrected"
 _UNTIMED_PLACED = "rows without times, given those of the nearest row of the same speaker"
 _UNTIMED_LEFT_OUT = "rows without times, left out"
+_TEXTS = ("txt", "md", "docx")  # formats that need no times
 
 
 class SpeechSegment(NamedTuple):
@@ -39,6 +40,8 @@ class SpeechSegment(NamedTuple):
         confidence: Confidence (0-1), or None.
         timed: False if the row has no times. The times are then those of the nearest row of the same speaker.
         row: Position of the row among those of its transcript.
+        turn: Its turn, or None if it is unknown.
+        limits: Start and end of the turn, if these are known.
     """
 
     start: int
@@ -49,6 +52,32 @@ class SpeechSegment(NamedTuple):
     confidence: float | None
     timed: bool = True
     row: int = 0
+    turn: int | None = None
+    limits: tuple[int, int] | None = None
+
+
+#: Columns that `with_turns` adds.
+LIMITS = ("turn_start_ms", "turn_end_ms")
+
+
+def with_turns(words: pd.DataFrame, utterances: pd.DataFrame) -> pd.DataFrame:
+    """Return words with the limits of their turns, followed by the turns without words.
+
+    Args:
+        words: The table `words`.
+        utterances: The table `utterances` of the same transcripts.
+    """
+    keys = ["transcript_id", "utterance_idx"]
+    if utterances.empty or not {*keys} <= {*words.columns}:
+        return words
+    limits = utterances[[*keys, "start_ms", "end_ms"]].set_axis([*keys, *LIMITS], axis=1).astype({keys[0]: object})
+    joined = words.astype({keys[0]: object}).merge(limits.astype({keys[1]: "Int64"}), how="left", on=keys)
+    joined = joined.set_index(words.index)
+    spoken = pd.MultiIndex.from_frame(words[keys].astype(object))
+    silent = utterances[~pd.MultiIndex.from_frame(utterances[keys].astype(object)).isin(spoken)]
+    if silent.empty:
+        return joined
+    return pd.concat([joined, silent[[name for name in silent.columns if name in words.columns]]], ignore_index=True)
 
 
 def transcripts(
@@ -60,7 +89,8 @@ def transcripts(
         df: Words, or any rows with `transcript_id`, `text`, `start_ms` and `end_ms`.
         purpose: Name of the format, for error messages.
         losses: Counter for rows that are changed or left out.
-        untimed: Keep rows without times, next to the nearest row of the same speaker. If False, leave them out.
+        untimed: Keep rows without times, next to the nearest row of the same speaker, or if none has times, at 0 in
+            formats of text. If False, leave them out.
 
     Raises:
         OptionError: `df` is not a DataFrame, a column is missing or occurs twice, or a time or confidence is not a
@@ -68,8 +98,9 @@ def transcripts(
     """
     check_columns(df, purpose)
     for transcript_id, rows in df.groupby("transcript_id", sort=False, dropna=False):
-        found = _segments(rows, losses)
-        kept = _placed(found if untimed else [s for s in found if s.timed], losses)
+        found = _segments(rows, losses, texts=purpose != "rttm")
+        in_order = purpose in _TEXTS and not any(s.timed for s in found)
+        kept = found if in_order else _placed(found if untimed else [s for s in found if s.timed], losses)
         if dropped := len(found) - len(kept):
             losses[_UNTIMED_LEFT_OUT] += dropped
         if kept:
@@ -118,11 +149,21 @@ def whole(df: pd.DataFrame, purpose: str, losses: Losses, *, untimed: bool = Tru
 
 
 def grouped(segments: list[SpeechSegment]) -> list[list[SpeechSegment]]:
-    """Group segments, sorted by start, into turns: runs of one speaker without a long pause or another speaker."""
+    """Group segments, sorted by start, into turns: those of the transcript.
+
+    Rows without a turn make runs of one speaker without a long pause or another speaker.
+    """
     runs: list[list[SpeechSegment]] = []
     last: dict[tuple[str | None, str], list[SpeechSegment]] = {}
+    of_turn: dict[tuple[int, str | None, str], list[SpeechSegment]] = {}
     for segment in segments:
         key = (segment.voice, segment.channel)
+        if segment.turn is not None:
+            if (turn := of_turn.get((segment.turn, *key))) is None:
+                runs.append(of_turn.setdefault((segment.turn, *key), [segment]))
+            else:
+                turn.append(segment)
+            continue
         run = last.get(key)
         others = (other for other in last.values() if other is not run)
         if run and segment.start - run[-1].end < PAUSE_MS and all(o[-1].start < run[-1].start for o in others):
@@ -141,7 +182,8 @@ def turns(segments: list[SpeechSegment]) -> list[SpeechSegment]:
 def joined(run: list[SpeechSegment]) -> SpeechSegment:
     """Return a turn as one segment, without a confidence."""
     text = join_words(s.text for s in run)
-    return run[0]._replace(end=max(s.end for s in run), text=text, confidence=None, timed=True)
+    start, end = run[0].limits or (run[0].start, max(s.end for s in run))
+    return run[0]._replace(start=start, end=end, text=text, confidence=None, timed=any(s.timed for s in run))
 
 
 def token(text: str, losses: Losses) -> str:
@@ -152,20 +194,25 @@ def token(text: str, losses: Losses) -> str:
     return field
 
 
-def _segments(rows: pd.DataFrame, losses: Losses) -> list[SpeechSegment]:
-    """Return the rows that have text as segments, in their order. Rows without times get the time 0."""
+def _segments(rows: pd.DataFrame, losses: Losses, *, texts: bool) -> list[SpeechSegment]:
+    """Return the rows that have text, or all if `texts` is False, in their order. Rows without times get the time 0."""
     found = []
-    columns = [_values(rows, name) for name in ("start_ms", "end_ms", "text", "confidence")]
-    for row, (start_ms, end_ms, text, confidence, voice, channel) in enumerate(
+    columns = [_values(rows, name) for name in ("start_ms", "end_ms", "text", "confidence", "utterance_idx", *LIMITS)]
+    for row, (start_ms, end_ms, text, confidence, turn, *known, voice, channel) in enumerate(
         zip(*columns, _voices(rows, losses), _values(rows, "channel"), strict=True)
     ):
         start, end, timed = _times(start_ms, end_ms, losses)
         line = "" if text is None else one_line(str(text))
         if text is not None and line != text:
             losses[_TEXT_CHANGED] += 1
-        if line:
+        if line or (timed and not texts):
             sure = None if confidence is None else float(confidence)
-            found.append(SpeechSegment(start, end, line, voice, one_line(str(channel or 1)) or "1", sure, timed, row))
+            limits = (
+                None if None in known or known[1] < known[0] else (max(0, round(known[0])), max(0, round(known[1])))
+            )
+            turn = None if turn is None else int(turn)
+            one = one_line(str(channel or 1)) or "1"
+            found.append(SpeechSegment(start, end, line, voice, one, sure, timed, row, turn, limits))
         elif timed and not text:
             losses[_TEXT_MISSING] += 1
     return found

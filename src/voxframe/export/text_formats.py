@@ -52,7 +52,10 @@ def txt(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
         '[0:00:00] A: Hi!\n'
     """
     with counted(losses, "txt") as lost:
-        return "".join(f"[{_start(s)}] {f'{s.voice}: ' if s.voice else ''}{s.text}\n" for s in _turns(df, "txt", lost))
+        return "".join(
+            f"{f'[{_start(s)}] ' if s.timed else ''}{f'{s.voice}: ' if s.voice else ''}{s.text}\n"
+            for s in _turns(df, "txt", lost)
+        )
 
 
 def md(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
@@ -75,7 +78,7 @@ def md(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
     """
     with counted(losses, "md") as lost:
         return "\n".join(
-            f"{f'**{_escaped(s.voice)}** ' if s.voice else ''}({_start(s)}): {_escaped(s.text)}\n"
+            f"{f'**{_escaped(s.voice)}**{_blank(s)}' if s.voice else ''}{_mark(s)}{_escaped(s.text)}\n"
             for s in _turns(df, "md", lost)
         )
 
@@ -109,8 +112,8 @@ def docx(df: pd.DataFrame, *, losses: Losses | None = None) -> bytes:
         for s in _turns(df, "docx", lost):
             paragraph = document.add_paragraph()
             if s.voice:
-                paragraph.add_run(f"{held(s.voice)} ").bold = True
-            paragraph.add_run(f"({_start(s)}): {held(s.text)}")
+                paragraph.add_run(f"{held(s.voice)}{_blank(s)}").bold = True
+            paragraph.add_run(f"{_mark(s)}{held(s.text)}")
     out = io.BytesIO()
     document.save(out)
     return out.getvalue()
@@ -142,7 +145,16 @@ def _escaped(text: str) -> str:
 
 
 def _turns(df: pd.DataFrame, purpose: str, losses: Losses) -> list[SpeechSegment]:
-    return sorted(turns(whole(df, purpose, losses)), key=lambda s: s.start)
+    return sorted(turns(whole(df, purpose, losses)), key=lambda s: s.start if s.timed else 0)
+
+
+def _mark(segment: SpeechSegment) -> str:
+    """Return what stands between the speaker and the text: the start, if it is known, and a colon."""
+    return f"({_start(segment)}): " if segment.timed else ": " if segment.voice else ""
+
+
+def _blank(segment: SpeechSegment) -> str:
+    return " " if segment.timed else ""
 
 
 def _start(segment: SpeechSegment) -> str:

@@ -17,6 +17,7 @@ from voxframe.errors import OptionError
 from voxframe.export import annotation_formats, text_formats
 from voxframe.export.data_card import DataCard, name_of
 from voxframe.export.result import ExportResult, Losses, warn
+from voxframe.export.segments import LIMITS, with_turns
 from voxframe.export.table_writer import TABLE_FORMATS, TableWriter, arrow, text_of, with_card
 from voxframe.export.targets import Folder, check_target, file, folder
 from voxframe.validators import Boolean, checked, name_list, nearest, shown
@@ -92,7 +93,8 @@ def write(
 
     Args:
         data: Words or turns for speech formats (srt, vtt, textgrid, eaf, rttm, ctm, stm, audacity, txt, md, docx,
-            tsv, labelstudio). Any DataFrame or dict of tables for parquet, csv, jsonl and huggingface.
+            tsv, labelstudio), or both as {"words": ..., "utterances": ...}: turns then have their own limits and not
+            those of their words. Any DataFrame or dict of tables for parquet, csv, jsonl and huggingface.
         target: Path, or a URL that fsspec supports (`s3://bucket/calls`; extra `remote`).
         format: One of `FORMATS`. None (default): see `format_of`.
         partition_by: Columns whose values become folders; Parquet only. Null and empty text share a folder. A table
@@ -131,9 +133,12 @@ def write(
     card = DataCard(license=license)
     if format in SPEECH_FORMATS:
         if not isinstance(data, pd.DataFrame):
-            raise OptionError(
-                f"{format} needs one DataFrame of words or turns; for tables, choose {', '.join(TABLE_FORMATS)}"
-            )
+            if {*data} != {"words", "utterances"}:
+                raise OptionError(
+                    f"{format} needs one DataFrame of words or turns, or a dict of the tables words and utterances; "
+                    f"for other tables, choose {', '.join(TABLE_FORMATS)}"
+                )
+            data = with_turns(data["words"], data["utterances"])
         if single:
             text = _speech(data, format, losses, omitted)
             with file(target, overwrite=overwrite) as out:
@@ -326,7 +331,7 @@ def write_transcripts(
 def _speech(df: pd.DataFrame, format: str, losses: Losses, omitted: Losses) -> bytes:  # noqa: A002
     content = SPEECH_FORMATS[format].text(df, losses=losses)
     for column in df.columns:
-        if column not in SPEECH_FORMATS[format].columns:
+        if column not in SPEECH_FORMATS[format].columns | {*LIMITS}:
             omitted[str(column)] += int(df[column].count())
     return content if isinstance(content, bytes) else content.encode()
 
