@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
@@ -116,6 +117,7 @@ def turn_taking(
     known["word_count"] = words_in_rows(known)
     start, end = floats(known["start_ms"]), floats(known["end_ms"])
     known = known[np.isfinite(start) & np.isfinite(end) & (end >= start)]
+    known = _of_known_speakers(known)
     keep = [name for name in names if name not in {"transcript_id", "speaker"}]
     spurts = _spurts(known, keep, max_pause_ms)
     heard = _acknowledges(spurts["text"], listed)
@@ -127,6 +129,23 @@ def turn_taking(
     table = _joined(spurts, _Floor(spurts, heard), heard, keep)
     table["interruption"] = ((table["kind"] == "overlap") & (table["offset_ms"] <= -interruption_ms)).astype(bool)
     return table[[*_TURN, *keep]]
+
+
+def _of_known_speakers(rows: pd.DataFrame) -> pd.DataFrame:
+    """Leave out rows without a speaker in recordings that name speakers: they may be of any of them.
+
+    Warns:
+        UserWarning: Rows are left out.
+    """
+    unknown = rows["speaker"].isna()
+    named = (~unknown).groupby(rows["transcript_id"], dropna=False).transform("any")
+    if count := int((unknown & named).sum()):
+        warnings.warn(
+            f"{count:,} of {len(rows):,} rows have no speaker and are left out: a turn without a speaker may be of "
+            "anyone",
+            stacklevel=4,
+        )
+    return rows[~(unknown & named)]
 
 
 def _spurts(known: pd.DataFrame, keep: list[str], max_pause_ms: float) -> pd.DataFrame:
@@ -299,8 +318,11 @@ def turn_statistics(spoken: pd.DataFrame, by: By = ("transcript_id", "speaker"),
     longest_start = pd.Series(table["start_ms"].loc[longest.index].array, index=groups.ngroup().loc[longest.index])
     found["longest_start_ms"] = longest_start.sort_index().astype("Int64").array
     found["longest_start_ms"] = found["longest_start_ms"].where(found["longest_turn_s"].notna())
+    # If an engine gives every moment to one speaker, a transcript shows no overlap, and interruptions are unknown.
+    shows = (of["overlap"] | of["within"]).groupby(table["transcript_id"], dropna=False).transform("any")
+    base = (transfer & shows).astype("int64").groupby(groups.ngroup()).sum().set_axis(found.index)
     found["transfer_overlap_share"] = ratio(found["overlaps"], found["transfers"])
-    found["interruption_share"] = ratio(found["interruptions"], found["transfers"])
+    found["interruption_share"] = ratio(found["interruptions"], base)
     found = found.reset_index(drop=not names)
     return found[[*names, *_STATISTICS]]
 

@@ -57,6 +57,10 @@ def floats(column: pd.Series[Any]) -> npt.NDArray[np.float64]:
     raise OptionError(f"the column {column.name!r} must have numbers, got {odd}")
 
 
+#: Columns that say who speaks. Shares of a speaker are of everything in the other groups.
+SPEAKER_COLUMNS = frozenset({"speaker", "speaker_name", "person"})
+
+
 def require_words(df: pd.DataFrame, needed: tuple[str, ...], purpose: str) -> None:
     """Check that a DataFrame has the required columns and one word per row, not turns or other longer rows.
 

@@ -13,6 +13,7 @@ from voxframe.analysis.spans import split_spans
 from voxframe.analysis.speaker_turns import (
     LONGEST_SILENCE_MS,
     MILLISECONDS,
+    SPEAKER_COLUMNS,
     TEXT,
     begins_spurt,
     floats,
@@ -102,7 +103,7 @@ def talk_time(
     table = groups.agg(turns=("turns", "sum"), words=("words", "sum"), talk_s=("talk_s", "sum")).reset_index(
         drop=not names
     )
-    within = [name for name in names if name not in {"speaker", "speaker_name"}]
+    within = [name for name in names if name not in SPEAKER_COLUMNS]
     if of == "talk":
         within = within if len(within) < len(names) else []
         whole = table.groupby(within, sort=False, dropna=False)["talk_s"].transform("sum") if within else None

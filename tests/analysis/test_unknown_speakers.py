@@ -1,0 +1,43 @@
+"""Measures of transcripts in which speakers or overlap are unknown, and shares by person."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from voxframe.analysis import talk_time, turn_statistics, turn_taking
+
+_TURNS = {"transcript_id": "t", "text": "Well.", "start_ms": [0, 1000, 2000], "end_ms": [900, 1900, 2900]}
+
+
+def test_shares_by_person_are_of_their_group() -> None:
+    """Two people of group x have 1 and 3 s, those of group y 5 and 1 s: the shares of each group add up to 1."""
+    df = pd.DataFrame(
+        {
+            "transcript_id": ["a", "a", "b", "b"],
+            "person": ["Ann", "Bob", "Ann", "Cy"],
+            "speaker": ["A", "B", "A", "B"],
+            "group": ["x", "x", "y", "y"],
+            "text": "Well.",
+            "start_ms": [0, 1000, 0, 5000],
+            "end_ms": [1000, 4000, 5000, 6000],
+        }
+    )
+    found = talk_time(df, by=["group", "person"])
+    assert found["share"].round(2).to_list() == [0.25, 0.75, 0.83, 0.17]
+    assert talk_time(df, by=["group", "person"], of="recording")["share"].round(2).to_list() == [0.25, 0.75, 0.83, 0.17]
+
+
+def test_a_turn_without_a_speaker_is_of_nobody() -> None:
+    """A null between two turns of one person is no other speaker; the rows left out are counted."""
+    with pytest.warns(UserWarning, match="1 of 3 rows have no speaker"):
+        found = turn_taking(pd.DataFrame(_TURNS | {"speaker": ["A", None, "A"]}))
+    assert set(found["speaker"]) == {"A"}
+    assert not found["kind"].isin(["gap", "overlap"]).any()
+
+
+def test_interruptions_are_unknown_without_overlap() -> None:
+    """A transcript that gives every moment to one speaker cannot show an interruption."""
+    found = turn_statistics(pd.DataFrame(_TURNS | {"speaker": ["A", "B", "A"]}), by="transcript_id")
+    assert found["transfers"].to_list() == [2]
+    assert found["interruption_share"].isna().all()
