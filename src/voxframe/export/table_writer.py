@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -28,11 +27,6 @@ from voxframe.schema import CORPUS_TABLES, with_pandas
 TABLE_FORMATS = {"parquet": ".parquet", "csv": ".csv", "jsonl": ".jsonl", "huggingface": ""}
 
 _EMPTY_FOLDER = "empty texts in a partition column, which are read as nulls"
-_NUMERIC_FOLDER = (
-    "texts of digits in a partition column, which readers take for numbers: read it with "
-    "pyarrow.dataset.partitioning(schema, flavor='hive') to keep them text"
-)
-_NO_ZONE = "times in a partition column, written as local times without their time zone"
 _AS_TEXT = "values of a column with several types, written as text"
 _SURROGATES = "texts with lone surrogates, written as \N{REPLACEMENT CHARACTER}"
 _NO_AUDIO = "recordings that are not at hand, null in the column audio"
@@ -257,9 +251,7 @@ def _folders(name: str, column: pa.ChunkedArray, losses: Losses) -> pa.Array:
     Timestamps are in their time zone, and dates have no time. An empty text is a null: Spark rejects a data set with a
     folder `speaker=`, and Hive uses one folder for both.
     """
-    is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
     if pa.types.is_timestamp(column.type):
-        losses[_NO_ZONE] += len(column) - column.null_count if column.type.tz else 0
         local = pc.local_timestamp(column) if column.type.tz else column
         column = pc.replace_substring_regex(local.cast(pa.string()), r"( 00:00:00)?(\.0*)?$", "")
     column = _readable(column, losses)
@@ -270,9 +262,6 @@ def _folders(name: str, column: pa.ChunkedArray, losses: Losses) -> pa.Array:
             f"cannot partition by {name!r}, because its values are of the type {column.type}; convert them to text"
         ) from None
     values = encoded.dictionary.to_pylist()
-    if is_text:
-        digits = pa.array([bool(re.fullmatch(r"[+-]?\d+", value or "")) for value in values], pa.bool_())
-        losses[_NUMERIC_FOLDER] += pc.sum(digits.take(encoded.indices)).as_py() or 0
     empty = pa.array([value in ("", NULL_PARTITION) for value in values], pa.bool_()).take(encoded.indices)
     losses[_EMPTY_FOLDER] += pc.sum(empty).as_py() or 0
     folders = pa.array([partition_folder(name, value) for value in values], pa.string())
