@@ -61,7 +61,7 @@ LIMITS = ("turn_start_ms", "turn_end_ms")
 
 
 def with_turns(words: pd.DataFrame, utterances: pd.DataFrame) -> pd.DataFrame:
-    """Return words with the limits of their turns, followed by the turns without words.
+    """Return words with the limits of their turns, followed by the turns of transcripts without words.
 
     Args:
         words: The table `words`.
@@ -73,8 +73,7 @@ def with_turns(words: pd.DataFrame, utterances: pd.DataFrame) -> pd.DataFrame:
     limits = utterances[[*keys, "start_ms", "end_ms"]].set_axis([*keys, *LIMITS], axis=1).astype({keys[0]: object})
     joined = words.astype({keys[0]: object}).merge(limits.astype({keys[1]: "Int64"}), how="left", on=keys)
     joined = joined.set_index(words.index)
-    spoken = pd.MultiIndex.from_frame(words[keys].astype(object))
-    silent = utterances[~pd.MultiIndex.from_frame(utterances[keys].astype(object)).isin(spoken)]
+    silent = utterances[~utterances["transcript_id"].isin(words["transcript_id"])]
     if silent.empty:
         return joined
     return pd.concat([joined, silent[[name for name in silent.columns if name in words.columns]]], ignore_index=True)
