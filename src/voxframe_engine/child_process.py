@@ -11,6 +11,7 @@ import time
 
 _GB = 1 << 30
 _CPU_HOURS = 24
+_REUSED_SECONDS = 3600.0  # processor time after which a process is replaced
 _PR_SET_PDEATHSIG = 1
 _PARENT_CHECK_SECONDS = 1.0
 
@@ -43,6 +44,17 @@ def limit_this_process(*, memory_gb: float | None = None, whole_machine: bool = 
         hard = resource.getrlimit(kind)[1]
         if hard == resource.RLIM_INFINITY or limit < hard:
             resource.setrlimit(kind, (limit, limit))
+
+
+def is_small() -> bool:
+    """Return False if this process has come near to its limits: half of its memory, or an hour of processor time."""
+    if sys.platform == "win32":
+        return True
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_DATA)[0]
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return (limit == resource.RLIM_INFINITY or peak < limit // 2) and time.process_time() < _REUSED_SECONDS
 
 
 def end_with_parent(parent: int) -> None:

@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 
 from voxframe._text import join_words
 from voxframe_engine import analyses
-from voxframe_engine.child_process import end_with_parent
 from voxframe_engine.errors import JobFailed
 from voxframe_engine.speech import RATE, Samples, engines
 from voxframe_engine.speech.audio import Audio
-from voxframe_engine.speech.engines import (
-    EngineOptions,
-    RecognizedWord,
-    StretchLimits,
-    decode,
-    detect_language,
-    stretch_limits,
-)
+from voxframe_engine.speech.audio_child import ChildAudio
+from voxframe_engine.speech.engines import Engine, EngineOptions, RecognizedWord, detect_language
 from voxframe_engine.speech.speakers import SpokenSpans, label_speakers, spans_of
-from voxframe_engine.speech.vad import Segmenter, Stretch
+from voxframe_engine.speech.vad import Segmenter, Stretch, Window, WindowPacker
 from voxframe_engine.text import Word, turns, utterance
 from voxframe_engine.text.formatting import (
     add_capitals,
@@ -43,7 +34,7 @@ from voxframe_engine.text.formatting import (
     without_filled_pauses,
 )
 
-_AHEAD = 2 * (os.cpu_count() or 1)  # maximum number of stretches in progress; bounds memory and keeps all cores busy
+_AHEAD = 2  # windows in progress per thread; bounds memory and keeps all cores busy
 _DETECTED = 30 * RATE  # samples of speech for the detection of a language
 
 
@@ -52,7 +43,8 @@ def run_job(
     options: Mapping[str, Any],
     *,
     progress: Callable[[float], None] = lambda _: None,
-    pool: Executor | None = None,
+    workers: int = 1,
+    isolated: bool = False,
     engine: str = engines.DEFAULT,
     model: str | None = None,
 ) -> dict[str, Any]:
@@ -61,8 +53,9 @@ def run_job(
     Args:
         media: The file, in any common container and codec.
         options: Fields of the request; None and missing fields have their defaults.
-        progress: Called with the completed share, from 0 to 1, after each stretch of speech.
-        pool: Executor for speech decoding (see `new_pool`). None (default): decode in this process.
+        progress: Called with the completed share, from 0 to 1, after each window of speech.
+        workers: Number of threads that decode speech. The models of an engine are loaded once for all of them.
+        isolated: Decode the file in a child process, which a malicious file may crash or take over.
         engine: Name of the speech engine.
         model: Directory or name of its model. None (default): the engine's own.
 
@@ -79,7 +72,7 @@ def run_job(
         raise JobFailed(engines.refusal(language, engine))
     apart = bool(options.get("multichannel") or options.get("dual_channel"))
     open_audio = partial(
-        Audio,
+        ChildAudio if isolated else Audio,
         media,
         separate_channels=apart,
         start_ms=options.get("audio_start_from") or 0,
@@ -98,19 +91,19 @@ def run_job(
 
     if options.get("language_detection"):
         threshold = options.get("language_confidence_threshold") or 0
-        language, confidence = _detected(open_audio(), engine, model, threshold, pool)
+        language, confidence = _detected(open_audio(), engine, model, threshold)
 
     audio = open_audio()
     boost, boost_param = tuple(options.get("word_boost") or ()), options.get("boost_param") or "default"
     engine_options = EngineOptions(model, language, boost, boost_param)
     channels: list[list[Word]] = [[] for _ in range(audio.channels)]
     speakers = _speakers(open_audio, options) if options.get("speaker_labels") else None
-    for channel, stretch, recognized in _recognize(audio, engine, engine_options, pool=pool):
-        at = (audio.start + stretch.start) * 1000 // RATE
-        channels[channel] += [
-            Word(word.text, at + word.start_ms, at + word.end_ms, word.confidence) for word in recognized
-        ]
-        progress(audio.fraction_before(stretch.start + len(stretch.samples)))
+    for channel, window, heard in _recognize(audio, engine, engine_options, workers=workers):
+        at = audio.start * 1000 // RATE
+        for word in heard:
+            start, end = window.span_ms(word.start_ms, word.end_ms)
+            channels[channel].append(Word(word.text, at + start, at + end, word.confidence))
+        progress(audio.fraction_before(window.stretches[-1].end))
 
     _name_speakers(channels, speakers, apart=apart)
     written, english = engines.punctuates(engine), language in analyses.LANGUAGES
@@ -134,14 +127,12 @@ def run_job(
     return result
 
 
-def _detected(audio: Audio, engine: str, model: str | None, least: float, pool: Executor | None) -> tuple[str, float]:
+def _detected(audio: Audio | ChildAudio, engine: str, model: str | None, least: float) -> tuple[str, float]:
     """Return the language of a recording and the engine's confidence in it."""
     samples = _first_speech(audio)
     if not len(samples):
         raise JobFailed("No speech was found, so its language cannot be detected; send language_code instead.")
-    work = partial(detect_language, engine, model, samples)
-    # In the pool if there is one: its processes have the model, and this one stays small.
-    language, confidence = pool.submit(work).result() if pool is not None else work()
+    language, confidence = detect_language(engine, model, samples)
     if confidence < least:
         raise JobFailed(
             f"The detected language {language!r} has a confidence of {confidence:.3f}, less than the "
@@ -204,56 +195,48 @@ def _shaped(words: Sequence[Word], options: Mapping[str, Any], *, written: bool,
     return list(words)
 
 
-def new_pool(workers: int | None = None) -> Executor:
-    """Create a pool of decoding processes, one per core by default. It can serve any number of jobs."""
-    return ProcessPoolExecutor(
-        workers or os.cpu_count() or 1,
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=end_with_parent,
-        initargs=(os.getpid(),),
-    )
-
-
 def _recognize(
-    audio: Audio, engine: str, options: EngineOptions, *, pool: Executor | None
-) -> Iterator[tuple[int, Stretch, list[RecognizedWord]]]:
-    """Yield channel, stretch and words of all speech in a recording, ordered by the end of each stretch.
+    audio: Audio | ChildAudio, engine: str, options: EngineOptions, *, workers: int
+) -> Iterator[tuple[int, Window, list[RecognizedWord]]]:
+    """Yield channel, window and words of all speech in a recording, ordered by the end of each window.
 
-    Without a pool (see `new_pool`), this process decodes.
+    With several workers, each thread has an engine of its own.
     """
-    job = uuid4().hex
-    pending: deque[tuple[int, Stretch, Future[list[RecognizedWord]]]] = deque()
+    per_thread = threading.local()
 
-    def oldest() -> tuple[int, Stretch, list[RecognizedWord]]:
-        channel, stretch, future = pending.popleft()
-        return channel, stretch, future.result()
+    def hear(window: Window) -> list[RecognizedWord]:
+        if not hasattr(per_thread, "engine"):
+            per_thread.engine = engines.find(engine)(options)
+        recognizer: Engine = per_thread.engine
+        return recognizer.transcribe(window.samples)
 
-    try:
-        for channel, stretch in _stretches(audio, stretch_limits(engine)):
-            if pool is None:
-                yield channel, stretch, decode(job, engine, options, stretch.samples)
-                continue
-            pending.append((channel, stretch, pool.submit(decode, job, engine, options, stretch.samples)))
-            if len(pending) > _AHEAD:
-                yield oldest()
-        while pending:
-            yield oldest()
-    finally:
-        for _, _, future in pending:
-            future.cancel()
+    if workers == 1:
+        yield from ((channel, window, hear(window)) for channel, window in _windows(audio))
+        return
+    pending: deque[tuple[int, Window, Future[list[RecognizedWord]]]] = deque()
+    with ThreadPoolExecutor(workers, "voxframe-decode") as pool:
+        try:
+            for channel, window in _windows(audio):
+                pending.append((channel, window, pool.submit(hear, window)))
+                if len(pending) > _AHEAD * workers:
+                    yield pending[0][0], pending[0][1], pending.popleft()[2].result()
+            while pending:
+                yield pending[0][0], pending[0][1], pending.popleft()[2].result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _first_speech(audio: Audio) -> Samples:
+def _first_speech(audio: Audio | ChildAudio) -> Samples:
     """Return the first 30 s of speech of all channels, with silence removed."""
     found: list[Samples] = []
-    for _, stretch in _stretches(audio, StretchLimits()):
+    for _, stretch in _stretches(audio):
         found.append(stretch.samples)
         if sum(map(len, found)) >= _DETECTED:
             break
     return np.concatenate(found)[:_DETECTED] if found else np.zeros(0, np.int16)
 
 
-def _speech_fraction(audio: Audio) -> float:
+def _speech_fraction(audio: Audio | ChildAudio) -> float:
     """Return the fraction of a recording that is speech, 0 to 1. Speech on any of several channels counts."""
     segmenters = [Segmenter() for _ in range(audio.channels)]
     for block in audio.blocks():
@@ -263,10 +246,18 @@ def _speech_fraction(audio: Audio) -> float:
     return min(1.0, sum(segmenter.speech / max(segmenter.frames, 1) for segmenter in segmenters))
 
 
-def _stretches(audio: Audio, limits: StretchLimits) -> Iterator[tuple[int, Stretch]]:
-    segmenters = [Segmenter(limits) for _ in range(audio.channels)]
+def _stretches(audio: Audio | ChildAudio) -> Iterator[tuple[int, Stretch]]:
+    segmenters = [Segmenter() for _ in range(audio.channels)]
     for block in audio.blocks():
         for channel, samples in enumerate(block):
             yield from ((channel, stretch) for stretch in segmenters[channel].feed(samples))
     for channel, segmenter in enumerate(segmenters):
         yield from ((channel, stretch) for stretch in segmenter.finish())
+
+
+def _windows(audio: Audio | ChildAudio) -> Iterator[tuple[int, Window]]:
+    packers = [WindowPacker() for _ in range(audio.channels)]
+    for channel, stretch in _stretches(audio):
+        yield from ((channel, window) for window in packers[channel].feed(stretch))
+    for channel, packer in enumerate(packers):
+        yield from ((channel, window) for window in packer.finish())

@@ -22,7 +22,7 @@ from voxframe_engine.speech import Samples
 from voxframe_engine.speech.engines import EngineOptions
 from voxframe_engine.speech.engines.sphinx import Sphinx
 from voxframe_engine.speech.engines.whisper import Whisper
-from voxframe_engine.transcription import new_pool, run_job
+from voxframe_engine.transcription import run_job
 
 VOICES = ("slt", "rms", "awb")
 #: Strengths of a boost by engine. None: without a boost.
@@ -67,15 +67,14 @@ def hear(
 def recordings(engine: str, strength: str | None) -> Iterator[tuple[str, str]]:
     """The same for the recordings of data/, channel by channel."""
     boost = {"word_boost": NAMES, "boost_param": strength} if strength else {}
-    with new_pool() as pool:
-        for name in ("interview", "panel", "call"):
-            truth = json.loads((labelled.DATA / f"{name}.json").read_text("utf-8"))
-            apart = {"multichannel": True} if truth["channels"] > 1 else {}
-            result = run_job(labelled.DATA / f"{name}.flac", {**apart, **boost}, engine=engine, pool=pool)
-            for channel in range(truth["channels"]):
-                said = [w["text"] for turn in truth["turns"] if turn["channel"] == channel for w in turn["words"]]
-                heard = [w["text"] for w in result["words"] if w.get("channel") in (None, str(channel + 1))]
-                yield words_of(" ".join(said)), words_of(" ".join(heard))
+    for name in ("interview", "panel", "call"):
+        truth = json.loads((labelled.DATA / f"{name}.json").read_text("utf-8"))
+        apart = {"multichannel": True} if truth["channels"] > 1 else {}
+        result = run_job(labelled.DATA / f"{name}.flac", {**apart, **boost}, engine=engine)
+        for channel in range(truth["channels"]):
+            said = [w["text"] for turn in truth["turns"] if turn["channel"] == channel for w in turn["words"]]
+            heard = [w["text"] for w in result["words"] if w.get("channel") in (None, str(channel + 1))]
+            yield words_of(" ".join(said)), words_of(" ".join(heard))
 
 
 def score(pairs: Sequence[tuple[str, str]], terms: Sequence[str]) -> tuple[int, int, int, float]:

@@ -1,4 +1,9 @@
-"""Accuracy, speed and memory of the speech engines: `python -m tests.benchmarks speech [--audio DIR] [--engine NAME]`.
+"""Accuracy, speed and memory of speech: `python -m tests.benchmarks speech [--audio DIR] [--engine NAME] [--peers]`.
+
+Last, per kind of recording, voxframe against faster-whisper called directly with the same model on one core: as it
+is, with its detection of speech, and batched. Kinds are read sentences, other languages (by characters if they are
+written without spaces), the same sentences 1.7 times as fast, all of them in one recording with pauses of 0.5 to 6 s,
+and the samples of `data/`. A ratio is voxframe's processor time by that of the other. With `--peers`, only this.
 
 Word error rate: edits / words of the reference, lower case, without punctuation, with numbers and titles as words.
 Real-time factor: processor seconds of a whole job on one core / seconds of audio, per channel if they are separate. A
@@ -12,22 +17,31 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import re
 import resource
 import sys
+import tempfile
 import time
+import wave
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
 
+import av
 import jiwer
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from voxframe_engine.transcription import new_pool, run_job
+from voxframe import models
+from voxframe_engine.speech import RATE
+from voxframe_engine.speech.audio import Audio
+from voxframe_engine.transcription import run_job
 
 DATA = Path(__file__).parents[2] / "data"
 PLAIN = {"punctuate": False, "format_text": False}
@@ -37,7 +51,8 @@ ENGINES: dict[str, tuple[str, dict[str, Any]]] = {
     "tiny.en": ("whisper", {"speech_model": "nano"}),
     "base": ("whisper", {"speech_model": "best"}),
 }
-_OTHER_LANGUAGES = ("French", "Mandarin")
+_OTHER_LANGUAGES = {"French": "fr", "Mandarin": "zh"}
+FAST = 1.7
 _TITLES = {"mr": "mister", "mrs": "missus", "dr": "doctor", "st": "saint", "prof": "professor"}
 _ONES = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
@@ -103,8 +118,104 @@ def of_folder(folder: Path) -> Iterator[Recording]:
     """Yield the English recordings of the table in the folder's README.md, with their references."""
     for line in (folder / "README.md").read_text().splitlines():
         cells = [cell.strip() for cell in line.split("|")]
-        if len(cells) == 5 and (folder / cells[1]).is_file() and not cells[2].startswith(_OTHER_LANGUAGES):
+        if len(cells) == 5 and (folder / cells[1]).is_file() and not cells[2].startswith(tuple(_OTHER_LANGUAGES)):
             yield Recording(folder / cells[1], [words_of(cells[3])], [], {}, [])
+
+
+def other_languages(folder: Path) -> Iterator[tuple[Path, str, str]]:
+    """Yield path, language and reference of the recordings of the folder in other languages."""
+    for line in (folder / "README.md").read_text().splitlines():
+        cells = [cell.strip() for cell in line.split("|")]
+        for name, code in _OTHER_LANGUAGES.items():
+            if len(cells) == 5 and cells[2].startswith(name):
+                yield folder / cells[1], code, cells[3]
+
+
+def samples_of(path: Path) -> np.ndarray:
+    """Return the mono samples of a recording at 16 kHz."""
+    return np.concatenate(list(Audio(path).blocks()), axis=1)[0]
+
+
+def faster(samples: np.ndarray) -> np.ndarray:
+    """Return speech `FAST` times as fast, at the same pitch."""
+    graph = av.filter.Graph()
+    source = graph.add_abuffer(format="s16", sample_rate=RATE, layout="mono", time_base=Fraction(1, RATE))
+    graph.link_nodes(source, graph.add("atempo", str(FAST)), graph.add("abuffersink")).configure()
+    frame = av.AudioFrame.from_ndarray(samples[None], format="s16", layout="mono")
+    frame.sample_rate, frame.pts = RATE, 0
+    graph.push(frame)
+    graph.push(None)
+    pieces = []
+    while True:
+        try:
+            pieces.append(graph.pull().to_ndarray()[0])
+        except (EOFError, av.EOFError):
+            return np.concatenate(pieces)
+
+
+def kinds(folder: Path | None, scratch: Path) -> Iterator[tuple[str, list[tuple[Path, str, str]]]]:
+    """Yield kinds of recordings; each is a list of path, language and reference."""
+    made = [(each.path, "en", each.channels[0]) for each in of_project() if len(each.channels) == 1]
+    yield "made for the project", made
+    if folder is None:
+        return
+    read = [(each.path, "en", each.channels[0]) for each in of_folder(folder)]
+    yield "read sentences", read
+    yield "other languages", list(other_languages(folder))
+    sounds = [samples_of(path) for path, *_ in read]
+    reference = " ".join(text for *_, text in read)
+    pauses = [np.zeros(round(seconds * RATE), np.int16) for seconds in (0.5, 1.5, 6.0)]
+    paused = np.concatenate([part for n, sound in enumerate(sounds) for part in (sound, pauses[n % 3])])
+    for name, sound in (("fast speech", faster(np.concatenate(sounds))), ("with pauses", paused)):
+        path = scratch / f"{name}.wav"
+        with wave.open(str(path), "wb") as file:
+            file.setparams((1, 2, RATE, 0, "NONE", ""))
+            file.writeframes(sound.astype("<i2").tobytes())
+        yield name, [(path, "en", reference)]
+
+
+def against_faster_whisper(folder: Path | None) -> None:
+    """Print word error rates and processor times of voxframe and of faster-whisper with the same model, per kind."""
+    from faster_whisper import BatchedInferencePipeline, WhisperModel
+
+    model = WhisperModel(str(models.find("base")), compute_type="int8", cpu_threads=1)
+    batched = BatchedInferencePipeline(model)
+
+    def text(heard: Any) -> str:
+        return "".join(segment.text for segment in heard[0])
+
+    ways = {
+        "voxframe": lambda path, code: str(run_job(path, {"language_code": code, "disfluencies": True})["text"]),
+        "direct": lambda path, code: text(model.transcribe(str(path), language=code, word_timestamps=True)),
+        "with VAD": lambda path, code: text(
+            model.transcribe(str(path), language=code, word_timestamps=True, vad_filter=True)
+        ),
+        "batched": lambda path, code: text(batched.transcribe(str(path), language=code, word_timestamps=True)),
+    }
+    print(f"{'kind':22}{'words':>6}" + "".join(f"{name:>18}" for name in ways))
+    totals = {name: np.zeros(3) for name in ways}
+    run_job(DATA / "call.flac", {"audio_end_at": 2000})  # loads the model
+    with tempfile.TemporaryDirectory() as scratch:
+        for kind, recordings in kinds(folder, Path(scratch)):
+            sums = {name: np.zeros(3) for name in ways}
+            for path, code, reference in recordings:
+                expected = " ".join(words_of(reference).replace(" ", "")) if code == "zh" else words_of(reference)
+                for name, way in ways.items():
+                    begun = time.process_time()
+                    heard = words_of(way(path, code))
+                    spent = time.process_time() - begun
+                    heard = " ".join(heard.replace(" ", "")) if code == "zh" else heard
+                    sums[name] += (edits(expected, heard), len(expected.split()), spent)
+            line(kind, sums)
+            totals = {name: totals[name] + sums[name] for name in ways}
+        line("all", totals)
+
+
+def line(kind: str, sums: dict[str, Any]) -> None:
+    """Print a line of word error rates and ratios of processor time."""
+    ours = sums["voxframe"]
+    cells = [f"{wrong / count:.3f} ({ours[2] / spent:.2f})" for wrong, count, spent in sums.values()]
+    print(f"{kind:22}{ours[1]:6.0f}" + "".join(f"{cell:>18}" for cell in cells), flush=True)
 
 
 def confusion(speech: list[tuple[str, int, int]], words: list[dict[str, Any]]) -> float:
@@ -212,9 +323,9 @@ def speakers(recording: Recording, result: dict[str, Any], name: str) -> str:
 def measure_memory(recordings: list[Recording], name: str) -> None:
     """Print the peak memory of a worker process that decodes one recording after the other."""
     engine, options = ENGINES[name]
-    with new_pool(1) as pool:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         for recording in recordings:
-            run_job(recording.path, {**options, **recording.options}, pool=pool, engine=engine)
+            pool.submit(run_job, recording.path, {**options, **recording.options}, engine=engine).result()
         # A function of the standard library: one of this module would bring all that it imports to the worker.
         peak = pool.submit(resource.getrusage, resource.RUSAGE_SELF).result().ru_maxrss
     print(f"{name}: peak memory of a worker {peak / (1024**2 if sys.platform == 'darwin' else 1024):.0f} MB")
@@ -232,9 +343,13 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument(
         "--engine", choices=ENGINES, action="append", help="engine or model to measure; may be repeated (default: all)"
     )
+    parser.add_argument("--peers", action="store_true", help="compare with faster-whisper, and nothing else")
     asked = parser.parse_args(arguments)
     os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")  # of the worker
     threadpool_limits(1)  # of this process
+    if asked.peers:
+        against_faster_whisper(asked.audio)
+        return
     made = list(of_project())
     real = list(of_folder(asked.audio)) if asked.audio else []
     names = asked.engine or list(ENGINES)
@@ -244,6 +359,8 @@ def main(arguments: list[str] | None = None) -> None:
         measure("made for the project (data/)", made, name)
         if real:
             measure("real recordings", real, name)
+    print("\nvoxframe and faster-whisper, base: word error rate (processor time of voxframe by its own)")
+    against_faster_whisper(asked.audio)
     if not real:
         print("\nreal recordings: not measured; give their folder with --audio")
 

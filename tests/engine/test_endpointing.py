@@ -45,7 +45,7 @@ def test_an_utterance_ends_after_the_silence_that_is_wanted(phrases: list[np.nda
 def test_pauses_shorter_than_that_belong_to_it(phrases: list[np.ndarray]) -> None:
     """Three phrases one second apart are three utterances or one, depending on the requested silence."""
     audio = np.concatenate([part for phrase in phrases for part in (quiet(1), phrase)] + [quiet(6)])
-    assert [what for _, what in follow(UtteranceDetector(500), audio)].count("end") == 3
+    assert [what for _, what in follow(UtteranceDetector(800), audio)].count("end") == 3
     assert [what for _, what in follow(UtteranceDetector(2500), audio)].count("end") == 1
 
 

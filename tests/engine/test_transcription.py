@@ -13,7 +13,7 @@ import pytest
 
 from voxframe_engine.speech import RATE
 from voxframe_engine.speech.audio import Audio
-from voxframe_engine.transcription import JobFailed, new_pool, run_job
+from voxframe_engine.transcription import JobFailed, run_job
 
 DATA = Path(__file__).parents[2] / "data"
 pytestmark = [pytest.mark.speech, pytest.mark.long]
@@ -48,11 +48,10 @@ def plain(text: str) -> str:
 
 @pytest.fixture(scope="module")
 def interview(tmp_path_factory) -> tuple[Path, dict]:
-    """The first 30 s of the interview, and its transcript with speaker labels, decoded by two processes."""
+    """The first 30 s of the interview, and its transcript with speaker labels, decoded by two threads."""
     path = cut("interview", tmp_path_factory.mktemp("interview") / "a.flac", 30)
     told: list[float] = []
-    with new_pool(2) as pool:
-        result = run_job(path, {"speaker_labels": True, "speakers_expected": 2}, progress=told.append, pool=pool)
+    result = run_job(path, {"speaker_labels": True, "speakers_expected": 2}, progress=told.append, workers=2)
     return path, {**result, "told": told}
 
 
@@ -125,8 +124,8 @@ def test_progress_rises_to_one(interview):
     assert told[-1] == 1.0
 
 
-def test_one_and_two_processes_give_the_same_words(interview):
-    """One and two processes give the same words, because stretches are independent."""
+def test_one_and_two_threads_give_the_same_words(interview):
+    """One and two threads give the same words, because windows are independent."""
     path, result = interview
     again = run_job(path, {"speaker_labels": True, "speakers_expected": 2})
     assert again == {name: value for name, value in result.items() if name != "told"}

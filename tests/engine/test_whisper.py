@@ -22,8 +22,7 @@ from voxframe.errors import MissingExtraError, SettingsError
 from voxframe_engine.errors import JobFailed
 from voxframe_engine.speech import engines
 from voxframe_engine.speech.engines import EngineOptions, RecognizedWord
-from voxframe_engine.speech.engines.whisper import Whisper
-from voxframe_engine.speech.engines.whisper_window import fit_into
+from voxframe_engine.speech.engines.whisper import Whisper, fit_into
 from voxframe_engine.transcription import run_job
 
 INTERVIEW = Path(__file__).parents[2] / "data" / "interview.flac"
@@ -95,6 +94,17 @@ def test_repetition_loop_is_cut(tmp_path):
     model = make(tmp_path / "loop", says, language="de", loops=True)
     words = Whisper(EngineOptions(str(model), "de")).transcribe(SIX_SECONDS)
     assert [word.text for word in words] == ["Guten", "Tag,", "liebe", "Welt."] * 2
+
+
+def test_text_that_ends_at_the_limit_of_tokens_is_decoded_in_smaller_pieces(tmp_path, monkeypatch):
+    """Each half of the sound is decoded, and each half of that, down to 4 s; no sound is left out."""
+    model = make(tmp_path / "loop", [" Guten", " Tag"], language="de", loops=True)
+    engine, lengths = Whisper(EngineOptions(str(model), "de")), []
+    real = Whisper._segments
+    monkeypatch.setattr(Whisper, "_segments", lambda *a, **how: lengths.append(len(a[2])) or real(*a, **how))
+    engine.transcribe(np.concatenate([SIX_SECONDS, SIX_SECONDS]))
+    assert lengths[0] == 2 * len(SIX_SECONDS)
+    assert sum(length for length in lengths if length <= 4 * 16_000) == lengths[0]
 
 
 def test_no_word_lies_outside_its_stretch(german):

@@ -2,9 +2,12 @@
 
 import re
 import wave
+from contextlib import suppress
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
+import av
 import jiwer
 import numpy as np
 import pytest
@@ -17,7 +20,6 @@ from voxframe_engine.speech import RATE, engines
 from voxframe_engine.speech.audio import Audio
 from voxframe_engine.speech.engines import EngineOptions, whisper
 from voxframe_engine.speech.engines.whisper import Whisper
-from voxframe_engine.speech.vad import Segmenter
 from voxframe_engine.transcription import run_job
 
 DATA = Path(__file__).parents[2] / "data"
@@ -138,17 +140,36 @@ def test_nano_uses_the_english_model_and_names_it(audio_folder, model_folder):
     assert engines.default_model("whisper", "best", "en_us") == "base"
 
 
-def test_engine_gets_long_stretches_cut_at_pauses():
-    """A long recording becomes stretches of 20 to 28 s; 28 s is what fits the model's window with room to spare."""
-    segmenter = Segmenter(Whisper.stretches)
-    found = [stretch for block in Audio(DATA / "panel.flac").blocks() for stretch in segmenter.feed(block[0])]
-    lengths = [len(stretch.samples) / RATE for stretch in [*found, *segmenter.finish()]]
-    assert max(lengths) <= 28.1
-    assert np.mean(lengths[:-1]) > 18
+@pytest.mark.parametrize("speed", [1.7, 2.2])
+def test_no_decode_of_fast_speech_ends_at_the_limit_of_tokens(speed, audio_folder, model_folder):
+    """Speech that is twice as fast is transcribed to its end, and no decode of it runs into the limit of tokens."""
+    names = ("libri-2412-0.flac", "libri-2412-1.flac", "ss-0870.wav", "ss-0920.wav")
+    sound = np.concatenate([np.concatenate(list(Audio(audio_folder / name).blocks()), axis=1)[0] for name in names])
+    graph = av.filter.Graph()
+    graph.link_nodes(
+        graph.add_abuffer(format="s16", sample_rate=RATE, layout="mono", time_base=Fraction(1, RATE)),
+        graph.add("atempo", str(speed)),
+        graph.add("abuffersink"),
+    ).configure()
+    frame = av.AudioFrame.from_ndarray(sound[None], format="s16", layout="mono")
+    frame.sample_rate, frame.pts = RATE, 0
+    graph.push(frame)
+    graph.push(None)
+    fast = []
+    with suppress(EOFError, av.EOFError):
+        while True:
+            fast.append(graph.pull().to_ndarray()[0])
+    model_folder("base")
+    engine = Whisper(EngineOptions("base", "en"))
+    samples = np.concatenate(fast)[: 29 * RATE]
+    segments = engine._segments(engine._model, samples, None, beam_size=5)
+    assert max(len(segment.tokens) for segment in segments) < 200
+    text = " ".join(word.text for word in engine.transcribe(samples)).lower()
+    assert all(word in text for word in ("reader", "native", "painful", "design", "strange", "dashwood", "respectable"))
 
 
-def test_small_models_use_one_thread_per_process(model_folder, monkeypatch):
-    """One decoding process runs per core, so a second thread would need a core that it does not have."""
+def test_small_models_use_one_thread_per_window(model_folder, monkeypatch):
+    """As many windows as there are cores are decoded at once, so a second thread would need a core that is busy."""
     threads = []
     real = WhisperModel.__init__
     monkeypatch.setattr(

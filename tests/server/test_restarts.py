@@ -206,3 +206,21 @@ def test_all_processes_end_with_a_killed_server(start, web, silent_wav):
         for process in alive:
             process.kill()
     assert alive == []
+
+
+@pytest.mark.skipif(not psutil.LINUX, reason="uses the process tree of Linux")
+def test_a_worker_process_is_kept_after_a_job_and_replaced_after_an_error(start, silent_wav):
+    """The second job has the worker of the first; after a hostile file the next job has another one and is done."""
+    service = start()
+
+    def run(media):
+        done = service.wait(service.create(service.upload(media))["id"])
+        return done["status"], {p.pid for p in children(service) if "worker_process" in command(p)}
+
+    assert run(silent_wav)[0] == "completed"
+    first = until(lambda: {p.pid for p in children(service) if "worker_process" in command(p)})
+    assert run(silent_wav) == ("completed", first)
+    assert run(b"RIFF\xff\xff\xff\xffWAVEfmt " + bytes(range(256)) * 20)[0] == "error"
+    status, after = run(silent_wav)
+    assert status == "completed"
+    assert not first & after

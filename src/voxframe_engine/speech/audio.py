@@ -51,6 +51,7 @@ class Audio:
         rate: Sample rate of the blocks, in Hz.
         channels: Number of channels of the blocks.
         start: Index of the first sample of the first block, counted from the start of the file.
+        part_seconds: Length of the part to read by the header of the file, which may be wrong.
         seconds: Length of the whole file, known after all blocks were read.
 
     Raises:
@@ -87,6 +88,8 @@ class Audio:
         if self._declared_seconds > MAX_SECONDS + 60 and self._container.format.name in _RELIABLE_DURATION:
             self._container.close()
             raise JobFailed(_TOO_LONG)
+        end = np.inf if self._end is None else self._end / self.rate
+        self.part_seconds = float(min(self._declared_seconds, end) - self._start / self.rate)
         self._stream.codec_context.thread_type = "NONE"  # cores are left to the decoding processes
         self.channels = self._stream.channels if separate_channels or (keep_rate and self._stream.channels == 2) else 1
         if not (self.rate and self.channels):  # a damaged header
@@ -136,8 +139,7 @@ class Audio:
 
     def fraction_before(self, sample: int) -> float:
         """Return the fraction of the requested part before a sample counted from `start`, by the declared duration."""
-        seconds = min(self._declared_seconds, self._end / self.rate if self._end else np.inf) - self._start / self.rate
-        return min(0.99, sample / self.rate / seconds) if seconds > 0 else 0.0
+        return fraction_of_part(sample * RATE // self.rate, self.part_seconds)
 
     def _pieces(self) -> Iterator[Samples]:
         """Yield all audio frames of the file at one rate. Damaged packets are skipped."""
@@ -210,6 +212,11 @@ class Audio:
             return 0
         seconds = frame.time - self._container.start_time / av.time_base
         return int(seconds * self.rate) if 0.02 < seconds < MAX_SECONDS else 0
+
+
+def fraction_of_part(sample: int, part_seconds: float) -> float:
+    """Return the fraction, at most 0.99, of a part of this length before a sample at 16 kHz."""
+    return min(0.99, sample / RATE / part_seconds) if part_seconds > 0 else 0.0
 
 
 def _mixed(rows: Samples) -> Samples:

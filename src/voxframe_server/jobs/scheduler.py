@@ -1,5 +1,8 @@
 """Job scheduler: runs jobs in order, each in a worker process, at most as many at once as there are cores.
 
+A worker process that has done a job is kept for the next one, because its models are loaded. It is replaced after an
+error, if it has grown, and after some idle minutes.
+
 Each server process on a data directory holds a lock, which the operating system releases when the process ends. Its
 jobs are then queued again.
 """
@@ -18,6 +21,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -40,7 +44,9 @@ _ADVICE: dict[Stage, str] = {
     "fetch": "It was downloading the media. The log of the server may show the reason; uploading the file may help.",
     "speech": "The log of the server may show the reason; converting the file to wav or flac may help.",
 }
+_INTERIM = ('{"progress":', '{"bytes":')  # beginnings of messages that are not the last one of a job
 _TICK = 1.0
+_IDLE = 300.0  # seconds for which a worker process without a job is kept
 _SWEEP = 600.0  # seconds between two removals of old media
 
 
@@ -122,6 +128,9 @@ class JobScheduler:
         speech = 1 if choice.uses_all_cores else cores()
         self._limits: dict[Stage, int] = {"fetch": FETCHES, "speech": speech}
         self._children: dict[str, subprocess.Popen[str] | None] = {}
+        self._idle: list[tuple[float, str | None, subprocess.Popen[str]]] = []  # since when, model, worker process
+        # Linux ends a worker process when the thread that started it ends, so this one lives as long as the scheduler.
+        self._starter = ThreadPoolExecutor(1, "voxframe-start")
         self._progress: dict[str, float] = {}
         self._downloads: dict[str, dict[str, int | None]] = {}
         self._lock = threading.Lock()
@@ -155,6 +164,8 @@ class JobScheduler:
             for child in self._children.values():
                 if child is not None:
                     _kill(child)
+        self._end_idle(before=float("inf"))
+        self._starter.shutdown(wait=False)
         self._jobs.release(self._instance.name)
         self._instance.close()
 
@@ -175,6 +186,7 @@ class JobScheduler:
         if time.monotonic() - self._swept > _SWEEP:
             self._swept = time.monotonic()
             threading.Thread(target=self._sweep, name="voxframe-sweep", daemon=True).start()
+        self._end_idle(before=time.monotonic() - _IDLE)
         held = self._jobs.held(self._instance.name)
         with self._lock:
             for job_id in self._children.keys() - held:
@@ -195,6 +207,31 @@ class JobScheduler:
                         del self._children[job.id]
                     self._jobs.crashed(job.id, self._instance.name)
                     raise
+
+    def _end_idle(self, before: float) -> None:
+        """End the worker processes that are idle since before a time."""
+        with self._lock:
+            ended = [child for since, _, child in self._idle if since < before]
+            self._idle = [entry for entry in self._idle if entry[0] >= before]
+        for child in ended:
+            _end(child)
+
+    def _idle_worker(self, model: str | None) -> subprocess.Popen[str] | None:
+        """Take the worker process that was idle for the shortest time, if it has the model loaded."""
+        with self._lock:
+            for at, (_, loaded, child) in reversed(list(enumerate(self._idle))):
+                if loaded == model and child.poll() is None:
+                    del self._idle[at]
+                    return child
+        return None
+
+    def _keep(self, child: subprocess.Popen[str], model: str | None) -> bool:
+        """Keep a worker process for the next job; return False if there are enough, or the server stops."""
+        with self._lock:
+            if self._stopping or len(self._idle) >= self._limits["speech"]:
+                return False
+            self._idle.append((time.monotonic(), model, child))
+            return True
 
     def _sweep(self) -> None:
         try:
@@ -246,7 +283,9 @@ class JobScheduler:
         elif self._jobs.fail(
             job.id,
             me,
-            f"The worker process of the embedded server {outcome['crashed']}, {MAX_CRASHES} times. " + _ADVICE[stage],
+            f"The worker process of the embedded server {outcome['crashed']}, {MAX_CRASHES} times. "
+            + (f"The error is {outcome['error']}. " if outcome.get("error") else "")
+            + _ADVICE[stage],
         ):
             _log.error("job %s: error: its worker process %s, %d times", job.id, outcome["crashed"], MAX_CRASHES)
 
@@ -267,28 +306,24 @@ class JobScheduler:
         _log.info(
             "job %s: %s", job.id, "downloading its media" if stage == "fetch" else f"speech, {task['workers']} at once"
         )
-        child = subprocess.Popen(  # noqa: S603 - our own module
-            [sys.executable, "-P", "-m", "voxframe_server.jobs.worker_process", str(os.getpid())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-            start_new_session=True,
-        )
+        child = (self._idle_worker(task["model"]) if stage == "speech" else None) or self._starter.submit(
+            _start_worker
+        ).result()
         with self._lock:
             self._children[job.id] = child
+        outcome: dict[str, Any] = {}
         try:
             assert child.stdin is not None
             with suppress(BrokenPipeError):  # it crashed at once; see its exit status below
                 child.stdin.write(json.dumps(task) + "\n")
                 child.stdin.flush()
-            return self._follow(child, job)
+            outcome = self._follow(child, job)
+            return outcome
         finally:
-            _kill(child)
-            for pipe in (child.stdin, child.stdout):
-                assert pipe is not None
-                with suppress(BrokenPipeError):
-                    pipe.close()
+            with self._lock:  # from here on, deleting the job does not kill the process
+                self._children[job.id] = None
+            if not (outcome.get("reusable") and self._keep(child, task["model"])):
+                _end(child)
 
     def _follow(self, child: subprocess.Popen[str], job: JobRecord) -> dict[str, Any]:
         shown = 0.0
@@ -330,6 +365,8 @@ def _messages(child: subprocess.Popen[str]) -> Iterator[dict[str, Any] | None]:
         with suppress(ValueError):  # closed under us
             for line in child.stdout:
                 lines.put(line)
+                if not line.startswith(_INTERIM):  # the next line belongs to another job
+                    return
         lines.put(None)
 
     threading.Thread(target=read, daemon=True).start()
@@ -349,6 +386,26 @@ def _messages(child: subprocess.Popen[str]) -> Iterator[dict[str, Any] | None]:
         with suppress(ValueError):  # an incomplete last line
             message = json.loads(line)
             yield message
+
+
+def _start_worker() -> subprocess.Popen[str]:
+    return subprocess.Popen(  # noqa: S603 - our own module
+        [sys.executable, "-P", "-m", "voxframe_server.jobs.worker_process", str(os.getpid())],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        start_new_session=True,
+    )
+
+
+def _end(child: subprocess.Popen[str]) -> None:
+    """Kill a worker process and close its pipes."""
+    _kill(child)
+    for pipe in (child.stdin, child.stdout):
+        assert pipe is not None
+        with suppress(BrokenPipeError):
+            pipe.close()
 
 
 def _kill(child: subprocess.Popen[str]) -> None:

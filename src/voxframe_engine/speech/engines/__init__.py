@@ -72,26 +72,12 @@ class EngineOptions(NamedTuple):
     boost_param: str = "default"
 
 
-class StretchLimits(NamedTuple):
-    """Lengths of the stretches of speech that an engine wants, in seconds.
-
-    Attributes:
-        enough_s: After this length, a pause of 0.25 s ends a stretch.
-        longest_s: Maximum length. A stretch without such a pause is cut at its quietest point.
-        pause_s: Pause that ends a shorter stretch.
-    """
-
-    enough_s: float = 6.0
-    longest_s: float = 20.0
-    pause_s: float = 1.2
-
-
 #: Options of a job that requests nothing in particular.
 DEFAULT_OPTIONS = EngineOptions()
 
 
 class Engine(Protocol):
-    """Interface of an engine class. One instance serves one job in one process.
+    """Interface of an engine class. One instance serves one job in one thread.
 
     An engine may also have:
 
@@ -100,9 +86,8 @@ class Engine(Protocol):
     - a method `detect(samples) -> (language code, confidence)`, for up to 30 s of speech: without it,
       `language_detection` is refused;
     - `punctuates = True`: its words have capitals and punctuation, which are kept;
-    - `stretches = StretchLimits(...)`: lengths of the stretches of speech that it wants;
     - a class method `uses_all_cores(model) -> bool`: if True, one instance uses all cores and one job runs at a time.
-      Otherwise there is one instance per core, and each must use one thread;
+      Otherwise there is one instance per core, and each must use one thread of its own;
     - a class method `default_model(speech_model, language) -> str`: model for a job if the server was started without
       one. `language` is None if it is to be detected;
     - a class method `ignored(options) -> list[str]`: names of the options in a request that it cannot honour, such as
@@ -192,12 +177,6 @@ def uses_all_cores(engine: str, model: str | None) -> bool:
     return hasattr(found, "uses_all_cores") and bool(found.uses_all_cores(model))
 
 
-def stretch_limits(engine: str) -> StretchLimits:
-    """Return the lengths of the stretches of speech that the engine wants."""
-    limits: StretchLimits = getattr(find(engine), "stretches", StretchLimits())
-    return limits
-
-
 def default_model(engine: str, speech_model: str | None, language: str | None) -> str | None:
     """Return the model for a job if none was configured. None: the engine has only one.
 
@@ -235,17 +214,6 @@ def no_detection(engine: str = DEFAULT) -> str:
     )
 
 
-_engines: dict[str, Engine] = {}  # holds only the engine of the current job of this process
-
-
-def decode(job: str, engine: str, options: EngineOptions, samples: Samples) -> list[RecognizedWord]:
-    """Recognize a stretch. Each job gets a new engine in each process."""
-    if job not in _engines:
-        _engines.clear()  # before the new one is made: two would not fit the memory of a worker
-        _engines[job] = find(engine)(options)
-    return _engines[job].transcribe(samples)
-
-
 def detect_language(engine: str, model: str | None, samples: Samples) -> tuple[str, float]:
     """Return the language of speech and the engine's confidence in it.
 
@@ -254,7 +222,6 @@ def detect_language(engine: str, model: str | None, samples: Samples) -> tuple[s
     """
     if not detects_language(engine):  # the request came when the server had another engine
         raise JobFailed(no_detection(engine))
-    _engines.clear()
     found: Any = find(engine)(EngineOptions(model))
     language, confidence = found.detect(samples)
     return language, confidence

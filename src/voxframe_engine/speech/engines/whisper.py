@@ -18,6 +18,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import threading
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,18 +32,32 @@ from voxframe.errors import MissingExtraError, ModelError, SettingsError
 from voxframe.options import LANGUAGE_CODES
 from voxframe_engine.errors import JobFailed
 from voxframe_engine.speech import RATE
-from voxframe_engine.speech.engines import DEFAULT_OPTIONS, EngineOptions, RecognizedWord, StretchLimits
-from voxframe_engine.speech.engines.whisper_window import UNLIKELY, Hypothesis, decode_window
+from voxframe_engine.speech.engines import DEFAULT_OPTIONS, EngineOptions, RecognizedWord
 
 if TYPE_CHECKING:
-    from faster_whisper import WhisperModel
+    from faster_whisper.transcribe import Segment
+
+    from voxframe_engine.speech.engines.whisper_model import ShortWindowModel
 
 _BEST, _NANO = models.SPEECH  # the first knows all languages, the second English only
 _LARGE_BYTES = 200_000_000  # of model.bin; a worker with a smaller model needs less than 450 MB
 _SHORT = 2 * RATE  # samples
+_UNLIKELY = -1.0  # mean log probability, as in the original implementation
+_REPETITIVE = 2.4  # compression ratio of a text that is likely a loop, as in the original implementation
+_MANY_TOKENS = 200  # in one segment: decoding ended at the limit, 224 less a long prompt, or the text is a loop
+_WINDOW = 28 * RATE  # samples; a longer sound has a window of 30 s anyway
+_REMAINDER = 50  # frames of 10 ms; text of a shorter rest of the sound is left out
+_TOKENS_PER_S, _TOKENS = 8, 10  # fast speech has 6 a second
+_HALVED = 4 * RATE  # samples; longer sound with such a segment is decoded in two halves
 _BEAM = 5  # of 638 synthetic words, base gets 3.9 % wrong with it and 6.0 % with 1, for 1.25 times the time
 _LONG, _SLOWEST = 10 * RATE, 0.1  # samples, and words per second: speech has two or three
 _SHORT_PARTIAL = round(1.2 * RATE)
+_STEP_MS = 20  # of the alignment
+_CONTRAST = 1.0  # log10 of power, 10 dB; sound with less is evenly loud, or noise
+_LOUD = 0.3  # of the range of loudness in the sound, from its quiet to its loud frames
+_FRAME_MS = 10
+#: Languages written without spaces between words.
+_UNSPACED = frozenset({"zh", "ja", "th", "lo", "my", "yue"})
 _NO_SPEECH = 0.6  # probability, as in the original implementation
 _NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 #: Language codes of the models that differ in the interface, which has no Cantonese.
@@ -66,8 +81,6 @@ class Whisper:
     model: ClassVar[str] = "whisper"
     languages: ClassVar[frozenset[str]] = frozenset(LANGUAGE_CODES)
     punctuates: ClassVar[bool] = True
-    # Each window costs at least 10 s of encoding. But the model often ends its text at a pause of a second.
-    stretches: ClassVar[StretchLimits] = StretchLimits(enough_s=20.0, longest_s=28.0, pause_s=0.7)
 
     def __init__(self, options: EngineOptions = DEFAULT_OPTIONS) -> None:
         model = options.model or self.default_model(None, options.language)
@@ -146,42 +159,74 @@ class Whisper:
 
     def transcribe(self, samples: NDArray[np.int16]) -> list[RecognizedWord]:
         """Return the words of the samples."""
-        heard = self._decode(samples, _PROMPTS.get(self._language))
-        if self._language in _MARKED and len(heard.words) >= _UNMARKED_WORDS and not _has_marks(heard):
+        words = self._decode(samples, _PROMPTS.get(self._language))
+        if self._language in _MARKED and len(words) >= _UNMARKED_WORDS and not _has_marks(words):
             again = self._decode(samples, _MARKED[self._language])
-            heard = again if _has_marks(again) else heard
+            words = again if _has_marks(again) else words
+        if len(samples) >= _LONG and len(words) < _SLOWEST * len(samples) / RATE:
+            return []  # a "Thank you." that the model writes for music
+        return words
+
+    def _decode(self, samples: NDArray[np.int16], prompt: str | None) -> list[RecognizedWord]:
+        segments = self._segments(self._model, samples, prompt, beam_size=_BEAM)
+        if len(samples) < _WINDOW and _is_doubtful(segments, samples):
+            segments = self._segments(self._model.full, samples, prompt, beam_size=_BEAM)
+        cut = any(len(segment.tokens) >= _MANY_TOKENS for segment in segments)
+        loops = [segment.compression_ratio > _REPETITIVE for segment in segments]
+        if (cut or any(loops)) and len(samples) > _HALVED:
+            middle = _quietest(samples, len(samples) // 4, len(samples) * 3 // 4)
+            at = middle * 1000 // RATE
+            words = self._decode(samples[:middle], prompt)
+            words += [
+                word._replace(start_ms=word.start_ms + at, end_ms=word.end_ms + at)
+                for word in self._decode(samples[middle:], prompt)
+            ]
+        else:
+            words = self._words(segments, samples)
+        return _without_loops(words) if any(loops) else words
+
+    def _segments(
+        self, model: ShortWindowModel, samples: NDArray[np.int16], prompt: str | None, *, beam_size: int, **how: Any
+    ) -> list[Segment]:
         # A model may be sure of words that it invents in silence, so their probability does not count. In short speech
         # it does, as in the original implementation: the threshold alone would remove words such as "yes".
-        if heard.no_speech > _NO_SPEECH and (len(samples) >= _SHORT or heard.log_probability < UNLIKELY):
-            return []
-        if len(samples) >= _LONG and len(heard.words) < _SLOWEST * len(samples) / RATE:
-            return []  # a "Thank you." that the model writes for music
-        return _without_loops(heard.words) if heard.repetitive else heard.words
-
-    def _decode(self, samples: NDArray[np.int16], prompt: str | None) -> Hypothesis:
-        return decode_window(
-            self._model,
-            samples,
-            self._language,
-            self._hotwords,
-            prompt=prompt,
-            beam_size=_BEAM,
-            offset_ms=self._offset_ms,
+        segments, _ = model.transcribe(
+            samples.astype(np.float32) / 32768,
+            language=self._language,
+            beam_size=beam_size,
+            temperature=0.0,
+            condition_on_previous_text=False,
+            initial_prompt=prompt,
+            hotwords=self._hotwords,
+            word_timestamps=True,
+            no_speech_threshold=_NO_SPEECH,
+            log_prob_threshold=None if len(samples) >= _SHORT else _UNLIKELY,
+            **how,
         )
+        # What the model hears in the last few frames after its own end of the text is invented.
+        last = len(samples) * 100 // RATE - _REMAINDER
+        return [segment for segment in segments if not segment.seek or segment.seek < last]
+
+    def _words(self, segments: Sequence[Segment], samples: NDArray[np.int16]) -> list[RecognizedWord]:
+        words: list[RecognizedWord] = []
+        for part in (word for segment in segments for word in segment.words or ()):
+            if text := "".join(part.word.split()):
+                start, end = (round(seconds * 1000) + self._offset_ms for seconds in (part.start, part.end))
+                confidence = min(1.0, max(0.0, float(part.probability)))
+                if words and self._language not in _UNSPACED and not part.word.startswith(" "):
+                    first = words.pop()  # "ill" of "ill-disposed"
+                    text, start, confidence = first.text + text, first.start_ms, min(first.confidence, confidence)
+                words.append(RecognizedWord(text, start, end, confidence))
+        return _without_silence(fit_into(words, len(samples) * 1000 // RATE), _loudness(samples))
 
     def transcribe_partial(self, samples: NDArray[np.int16]) -> list[RecognizedWord]:
-        """Return the words of unfinished speech. A doubtful result is not decoded again: it is soon replaced."""
-        heard = decode_window(
-            self._model,
-            samples,
-            self._language,
-            self._hotwords,
-            prompt=_PROMPTS.get(self._language),
-            offset_ms=self._offset_ms,
-            quick=True,
-        )
-        sound = len(samples) < _SHORT_PARTIAL or heard.no_speech <= _NO_SPEECH
-        return heard.words if sound and not heard.repetitive else []
+        """Return the words of unfinished speech, fast. A doubtful result is not decoded again: it is soon replaced."""
+        prompt = _PROMPTS.get(self._language)
+        segments = self._segments(self._model.quick, samples, prompt, beam_size=1, without_timestamps=True)
+        sound = len(samples) < _SHORT_PARTIAL or all(segment.no_speech_prob <= _NO_SPEECH for segment in segments)
+        if not sound or any(segment.compression_ratio > _REPETITIVE for segment in segments):
+            return []
+        return self._words(segments, samples)
 
     def detect(self, samples: NDArray[np.int16]) -> tuple[str, float]:
         """Return the language of the samples, and the model's confidence in it."""
@@ -194,8 +239,30 @@ class Whisper:
         return _CODES.get(language, language), float(confidence)
 
 
-def _has_marks(heard: Hypothesis) -> bool:
-    return any(word.text[-1] in ".,?!" for word in heard.words)
+def _is_doubtful(segments: Sequence[Segment], samples: NDArray[np.int16]) -> bool:
+    """Return True for more text than anyone can say in the time, for a loop, and for text that is unlikely."""
+    tokens = sum(len(segment.tokens) for segment in segments)
+    return tokens > _TOKENS_PER_S * len(samples) / RATE + _TOKENS or any(
+        segment.compression_ratio > _REPETITIVE or segment.avg_logprob < _UNLIKELY for segment in segments
+    )
+
+
+def _has_marks(words: Sequence[RecognizedWord]) -> bool:
+    return any(word.text[-1] in ".,?!" for word in words)
+
+
+def _loudness(samples: NDArray[np.int16]) -> NDArray[np.float64]:
+    """Return the log10 of the power of each 10 ms, down to 80 dB below the loudest."""
+    frame = _FRAME_MS * RATE // 1000
+    power = np.square(samples[: len(samples) // frame * frame].reshape(-1, frame), dtype=np.float64).mean(axis=1)
+    loudness: NDArray[np.float64] = np.log10(np.maximum(power, max(power.max(initial=0.0) * 1e-8, 1e-3)))
+    return loudness
+
+
+def _quietest(samples: NDArray[np.int16], low: int, high: int) -> int:
+    """Return the middle of the quietest 200 ms between two samples."""
+    smooth = np.convolve(_loudness(samples[low:high]), np.ones(20), mode="valid")
+    return low + (int(np.argmin(smooth)) + 10) * _FRAME_MS * RATE // 1000
 
 
 def _without_loops(words: Sequence[RecognizedWord]) -> list[RecognizedWord]:
@@ -221,6 +288,42 @@ def _without_loops(words: Sequence[RecognizedWord]) -> list[RecognizedWord]:
     rest = plain[end:]
     unfinished = phrase and rest == plain[end - phrase : end][: len(rest)]  # the limit of tokens ended the loop
     return kept[:end] if unfinished else kept
+
+
+def fit_into(words: list[RecognizedWord], last_ms: int) -> list[RecognizedWord]:
+    """Move words into the sound, each at least one step of the alignment long.
+
+    The alignment may give a word no step, and the correction of times moves words beyond the ends of the sound.
+    """
+    fitting: list[RecognizedWord] = []
+    earliest = 0
+    for word in words:
+        start = max(word.start_ms, earliest)
+        earliest = max(word.end_ms, start + _STEP_MS)
+        fitting.append(word._replace(start_ms=start, end_ms=earliest))
+    latest = last_ms
+    for at, word in reversed(list(enumerate(fitting))):
+        end = min(word.end_ms, latest)
+        latest = min(word.start_ms, end - _STEP_MS)
+        fitting[at] = word._replace(start_ms=max(latest, 0), end_ms=max(end, 0))
+    return fitting
+
+
+def _without_silence(words: list[RecognizedWord], loudness: NDArray[np.float64]) -> list[RecognizedWord]:
+    """Cut quiet frames off both ends of words: the attention counts a pause to the word before or after it."""
+    low, high = np.percentile(loudness, (5, 90)) if len(loudness) else (0.0, 0.0)
+    if high - low < _CONTRAST:
+        return words
+    loud = loudness > low + _LOUD * (high - low)
+    cut = []
+    for word in words:
+        first = word.start_ms // _FRAME_MS
+        frames = first + np.flatnonzero(loud[first : word.end_ms // _FRAME_MS])
+        if len(frames):
+            start, end = max(word.start_ms, int(frames[0]) * _FRAME_MS), (int(frames[-1]) + 1) * _FRAME_MS
+            word = word._replace(start_ms=start, end_ms=min(word.end_ms, end))
+        cut.append(word)
+    return cut
 
 
 def _folder(model: str) -> Path:
@@ -276,26 +379,33 @@ def _no_download(model: str, reason: str) -> SettingsError:
     )
 
 
-_loaded: dict[str, WhisperModel] = {}  # one, shared by detection and transcription in a worker process
+_loaded: dict[str, ShortWindowModel] = {}  # one, shared by all engines of a process
+_loading = threading.Lock()
 
 
-def _load(model: str) -> WhisperModel:
-    from faster_whisper import WhisperModel
+def _load(model: str) -> ShortWindowModel:
+    from voxframe_engine.speech.engines.whisper_model import ShortWindowModel
 
-    if model in _loaded:
+    with _loading:
+        if model in _loaded:
+            return _loaded[model]
+        _loaded.clear()  # before the next one is loaded: two would not fit the memory of a worker
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        try:
+            folder = _folder(model)
+            large = _is_large(folder)
+            _loaded[model] = ShortWindowModel(
+                str(folder),
+                compute_type="int8",
+                cpu_threads=cores if large else 1,
+                num_workers=1 if large else cores,  # windows decoded at the same time, by threads that share the model
+                local_files_only=True,
+            )
+        except ModelError as error:
+            raise JobFailed(f"The speech model cannot be used: {error}.") from error
+        except Exception as error:  # whatever a broken file makes the libraries say
+            raise JobFailed(
+                f"The whisper model {Path(model).name} could not be loaded ({type(error).__name__}: {error}). "
+                "Check that its files are complete."
+            ) from error
         return _loaded[model]
-    _loaded.clear()  # before the next one is loaded: two would not fit the memory of a worker
-
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    try:
-        folder = _folder(model)
-        threads = cores if _is_large(folder) else 1
-        _loaded[model] = WhisperModel(str(folder), compute_type="int8", cpu_threads=threads, local_files_only=True)
-    except ModelError as error:
-        raise JobFailed(f"The speech model cannot be used: {error}.") from error
-    except Exception as error:  # whatever a broken file makes the libraries say
-        raise JobFailed(
-            f"The whisper model {Path(model).name} could not be loaded ({type(error).__name__}: {error}). "
-            "Check that its files are complete."
-        ) from error
-    return _loaded[model]
