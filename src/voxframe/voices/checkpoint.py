@@ -50,7 +50,7 @@ def read_tensors(path: Path) -> Tensors:
     return dict(content.get("state_dict", content))
 
 
-class _Empty:
+class _Placeholder:
     """Stands for an object of any class that is not a tensor."""
 
     def __init__(self, *_: object, **__: object) -> None: ...
@@ -78,7 +78,7 @@ class _Reader(pickle.Unpickler):
             return name
         if (module, name) == ("collections", "OrderedDict"):
             return collections.OrderedDict
-        return type(name, (_Empty,), {})
+        return type(name, (_Placeholder,), {})
 
     def persistent_load(self, reference: Any) -> NDArray[Any]:
         _, kind, key, _, _ = reference
