@@ -7,7 +7,8 @@ import pytest
 import zstandard
 
 from voxframe._files import write_atomic
-from voxframe.corpus.store import Store, decompress
+from voxframe.corpus.opening import decompress
+from voxframe.corpus.store import Store
 from voxframe.errors import CorpusError
 
 _RAW = b'{"id": "t1", "text": "caf\xc3\xa9"}'
@@ -71,7 +72,7 @@ def test_a_payload_compressed_by_another_tool_is_read(tmp_path: Path) -> None:
 
 def test_decompress_refuses_an_early_end() -> None:
     """A truncated frame is an error, not a shorter payload."""
-    with pytest.raises(zstandard.ZstdError, match="ends early"):
+    with pytest.raises(zstandard.ZstdError, match="full frame"):
         decompress(zstandard.compress(_RAW * 100)[:-8])
 
 

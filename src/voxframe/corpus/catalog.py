@@ -377,6 +377,7 @@ class Catalog:
         try:
             if older_layout.is_there(self.root):
                 self.records.append(encoded({"table": name, "row": row}) for name, row in older_layout.rows(self.root))
+                older_layout.remove(self.root)  # before there is a catalog: repeated later, it would undo later changes
             os.close(os.open(hidden, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             with contextlib.closing(open_sqlite(hidden, "rw", isolation_level=None)) as db:
                 self._fill(db)
@@ -384,7 +385,6 @@ class Catalog:
             for suffix in _LOGS:  # of the old file: SQLite would apply them to the new one
                 self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
             put_in_place(hidden, self.path)
-            older_layout.remove(self.root)
         finally:
             for suffix in ("", *_LOGS):
                 hidden.with_name(hidden.name + suffix).unlink(missing_ok=True)

@@ -6,6 +6,7 @@ import contextlib
 import json
 import shutil
 import sqlite3
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from voxframe._files import open_sqlite
 from voxframe.corpus.job import JOB_COLUMNS
 from voxframe.corpus.opening import read_json
-from voxframe.errors import CorpusError
+from voxframe.errors import CorpusError, CorpusWarning
 
 _COLUMNS = {
     "jobs": JOB_COLUMNS,
@@ -30,32 +31,56 @@ def is_there(root: Path) -> bool:
 
 
 def rows(root: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield what people made or paid for, as names of tables and rows. What cannot be read is left out."""
+    """Yield what people made or paid for, as names of tables and rows. A file that cannot be read is set aside."""
     for path in sorted(root.glob(".submissions/*.json")):
-        with contextlib.suppress(CorpusError, OSError):
+        with _readable(path):
             yield "jobs", read_json(path, dict)
-    ledger = root / "ledger.sqlite"
-    if ledger.is_file() and not ledger.is_symlink():
-        for table, columns in _COLUMNS.items():
-            with contextlib.suppress(sqlite3.Error), contextlib.closing(open_sqlite(ledger, "rw", pragmas=False)) as db:
-                present = {row[1] for row in db.execute(f"PRAGMA table_info({table})")}
-                names = ", ".join(name if name in present else "NULL" for name in columns)
-                for row in db.execute(f"SELECT {names} FROM {table}"):  # noqa: S608  names of ours
-                    yield table, dict(zip(columns, row, strict=True))
-    for path in sorted(root.glob("names/*.json")):
-        with contextlib.suppress(CorpusError, OSError, KeyError, TypeError):
-            found = read_json(path, dict)
-            for n, state in enumerate(found["states"]):
-                yield "names", {"transcript_id": found["transcript_id"], "n": n, "state": json.dumps(state)}
-    for path in sorted(root.glob("corrections/*.json")):
-        with contextlib.suppress(CorpusError, OSError, KeyError, TypeError):
-            found = read_json(path, dict)
-            for n, edit in enumerate(found["edits"]):
-                yield "edits", {"transcript_id": found["transcript_id"], "n": n, "edit": json.dumps(edit)}
-    with contextlib.suppress(CorpusError, OSError, KeyError, TypeError, AttributeError):
+    yield from _ledger_rows(root / "ledger.sqlite")
+    for table, column in ("names", "states"), ("corrections", "edits"):
+        for path in sorted(root.glob(f"{table}/*.json")):
+            with _readable(path):
+                found = read_json(path, dict)
+                for n, value in enumerate(found[column]):
+                    row = {"transcript_id": found["transcript_id"], "n": n, column[:-1]: json.dumps(value)}
+                    yield "names" if table == "names" else "edits", row
+    with _readable(root / "people.json"):
         for change, found in enumerate(read_json(root / "people.json", dict)["changes"]):
             for transcript_id, labels in found["people"].items():
                 yield "people", {"change": change, "transcript_id": transcript_id, "labels": json.dumps(labels)}
+
+
+def _ledger_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    if not path.exists():
+        return
+    with _readable(path), contextlib.closing(open_sqlite(path, "rw", pragmas=False)) as db:
+        for table, columns in _COLUMNS.items():
+            present = {row[1] for row in db.execute(f"PRAGMA table_info({table})")}
+            if present:
+                names = ", ".join(name if name in present else "NULL" for name in columns)
+                for row in db.execute(f"SELECT {names} FROM {table}"):  # noqa: S608  names of ours
+                    yield table, dict(zip(columns, row, strict=True))
+
+
+@contextlib.contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Move a file that cannot be read to `unreadable/` with a warning. One that is locked raises the error."""
+    try:
+        yield
+    except FileNotFoundError:
+        return
+    except (CorpusError, OSError, sqlite3.DatabaseError, KeyError, TypeError, AttributeError) as error:
+        if isinstance(error, sqlite3.OperationalError):
+            raise
+        place = path.parent.joinpath("unreadable") if path.suffix == ".sqlite" or path.name == "people.json" else None
+        place = place or path.parents[1] / "unreadable" / path.parent.name
+        place.mkdir(parents=True, exist_ok=True)
+        path.replace(place / path.name)
+        warnings.warn(
+            f"{path} of an older version of voxframe cannot be read ({error}); it was moved to {place}, and what it "
+            "held is missing: restore it from a backup, or set it again",
+            CorpusWarning,
+            stacklevel=2,
+        )
 
 
 def remove(root: Path) -> None:

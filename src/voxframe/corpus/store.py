@@ -24,6 +24,7 @@ from typing import IO, Any, Literal, NamedTuple, TypeAlias, get_args
 import zstandard
 
 from voxframe._files import file_name, hidden_path, is_plain, private_folder, put_in_place, sync, write_atomic
+from voxframe.corpus.opening import MAX_BYTES, decompress, opened, read_file, read_json
 from voxframe.errors import CorpusError, DamagedFileError, NewerCorpusError, PayloadError
 from voxframe.frames import payloads
 
@@ -49,6 +50,7 @@ _SUFFIX = ".json.zst"
 _SKIPPABLE = 0x184D2A50  # magic number of a zstd frame that decompressors skip
 _LEFTOVER_AGE_S = 3600.0  # a temporary file older than this belongs to a writer that died
 _FORMAT_FILE = "format.json"
+_MAX_FORMAT_BYTES = 4096
 _TRIES = 10
 
 
@@ -91,6 +93,8 @@ class Store:
         recording: Mapping[str, Any] | None = None,
     ) -> Stored:
         """Store a payload, replacing an older one."""
+        if len(raw) > MAX_BYTES:
+            raise CorpusError(f"a payload has at most {MAX_BYTES:,} bytes, got {len(raw):,}; split the recording")
         self.prepare()
         frame = _COMPRESSOR.compress(raw)
         content = _hash(frame)
@@ -111,15 +115,13 @@ class Store:
         """Return the payload as received with the marks of this very file, or None if it is not stored."""
         path = self._raw_path(transcript_id, view)
         try:
-            with path.open("rb") as file:
+            with opened(path) as file:
                 mark = _stamp(os.fstat(file.fileno()))
                 data = file.read()
                 note = note_in(file)
             return Stored(decompress(data), _hash(data) if note is None else str(note["content"]), mark)
         except FileNotFoundError:
             return None
-        except OSError as e:
-            raise _unreadable(path, e) from None
         except zstandard.ZstdError as e:
             raise DamagedFileError(
                 f"{path} is damaged ({e}). Delete it and get the transcript again: with Corpus.sync() if it was "
@@ -138,11 +140,9 @@ class Store:
         """Return the file that a payload was converted from, byte for byte; None if the service sent the payload."""
         path = self._original(transcript_id)
         try:
-            return decompress(path.read_bytes())
+            return decompress(read_file(path))
         except FileNotFoundError:
             return None
-        except OSError as e:
-            raise _unreadable(path, e) from None
         except zstandard.ZstdError as e:
             raise DamagedFileError(f"{path} is damaged ({e}); delete it") from None
 
@@ -207,10 +207,13 @@ class Store:
 
     def stamp(self, transcript_id: str, view: View) -> str | None:
         """Return a text that changes if the payload file is replaced; None if there is no file."""
+        path = self._raw_path(transcript_id, view)
         try:
-            return _stamp(self._raw_path(transcript_id, view).stat())
+            return _stamp(path.stat())
         except FileNotFoundError:
             return None
+        except OSError:
+            return _stamp(path.lstat())
 
     def settled(self) -> tuple[int, ...] | None:
         """Return a value that differs after a change to the payload files; None if a change may be in progress."""
@@ -233,8 +236,8 @@ class Store:
         """Yield the id in the note of a payload file, and the id in the payload."""
         path = self._file("transcript", stem)
         yield str((_note(path) or {}).get("transcript_id"))
-        with contextlib.suppress(OSError, zstandard.ZstdError, PayloadError):
-            yield str(payloads.head(decompress(path.read_bytes())).id)
+        with contextlib.suppress(OSError, CorpusError, zstandard.ZstdError, PayloadError):
+            yield str(payloads.head(decompress(read_file(path))).id)
 
     def remove(self, transcript_id: str) -> None:
         """Delete the files of a transcript, its payload first: an interrupted deletion leaves it whole, or gone."""
@@ -319,6 +322,8 @@ def _files_in(place: str) -> dict[View, dict[str, str]]:
                 views[suffix][stem] = _stamp(entry.stat())
             except FileNotFoundError:
                 continue
+            except OSError:  # a loop of links; reading it is the error
+                views[suffix][stem] = _stamp(entry.stat(follow_symlinks=False))
     return {view: files for view, files in found.items() if files}
 
 
@@ -366,8 +371,8 @@ def check_writable(root: Path) -> None:
 def _format(root: Path) -> int:
     """Return the format version of a corpus; 1 if it is not stated."""
     try:
-        return int(json.loads((root / _FORMAT_FILE).read_bytes())["format"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return int(read_json(root / _FORMAT_FILE, dict, _MAX_FORMAT_BYTES)["format"])
+    except (OSError, CorpusError, ValueError, KeyError, TypeError, OverflowError):
         return 1
 
 
@@ -410,26 +415,13 @@ class _Compressor(threading.local):
 _COMPRESSOR = _Compressor()
 
 
-def decompress(data: bytes) -> bytes:
-    """Return the content of the first zstd frame of `data`, even if its header does not state the size."""
-    stream = zstandard.ZstdDecompressor().decompressobj()
-    raw = stream.decompress(data)
-    if not stream.eof:
-        raise zstandard.ZstdError("the file ends early")
-    return raw
-
-
 def _note(path: Path) -> dict[str, Any] | None:
     """Return the note that `put` wrote after the payload. None if the file is absent, cannot be read or has none."""
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             return note_in(file)
-    except OSError:
+    except (OSError, CorpusError):
         return None
-
-
-def _unreadable(path: Path, error: OSError) -> DamagedFileError:
-    return DamagedFileError(f"{path} cannot be read ({error.strerror or error}); check its permissions")
 
 
 def note_in(file: IO[bytes]) -> dict[str, Any] | None:
@@ -441,7 +433,7 @@ def note_in(file: IO[bytes]) -> dict[str, Any] | None:
         file.seek(max(0, size - 12 - length))
         magic, _ = struct.unpack("<II", file.read(8))
         note: Any = json.loads(file.read(length)) if magic == _SKIPPABLE else None
-    except (struct.error, ValueError):
+    except (struct.error, ValueError, RecursionError):
         return None
     is_whole = isinstance(note, dict) and all(isinstance(note.get(name), str) for name in ("transcript_id", "content"))
     return note if is_whole else None

@@ -1,0 +1,124 @@
+"""Files in the directory of a corpus that are not what they should be cost their transcript only."""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+from tests.corpus.conftest import payload, raw_file
+
+import voxframe
+from voxframe.corpus import opening
+from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError
+
+
+def _folder(path: Path) -> None:
+    path.mkdir()
+
+
+def _fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _link_loop(path: Path) -> None:
+    path.symlink_to(path)
+
+
+def _deep_json(path: Path) -> None:
+    path.write_bytes(zstandard.compress(b'{"id": "t1", "words": ' + b"[" * 200_000))
+
+
+def _expanding(path: Path) -> None:
+    """Write 25 KB that expand to 768 MB, with the size in the header."""
+    path.write_bytes(zstandard.compress(b" " * (768 << 20)))
+
+
+def _expanding_without_size(path: Path) -> None:
+    """Write zstd blocks of one repeated byte, which expand to 768 MB."""
+    block = (128 << 10 << 3 | 1 << 1).to_bytes(3, "little") + b" "
+    last = (1 << 1 | 1).to_bytes(3, "little") + b" "  # of no bytes
+    path.write_bytes(b"\x28\xb5\x2f\xfd\x00\x38" + block * (768 * 8) + last)
+
+
+UNUSUAL = [_folder, _fifo, _link_loop, _deep_json, _expanding, _expanding_without_size]
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> voxframe.Corpus:
+    """A corpus with two transcripts."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    for name in ("t1", "t2"):
+        corpus.raw.put(name, json.dumps(payload(name)).encode())
+    return corpus
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no FIFOs")
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("make", UNUSUAL)
+def test_a_payload_that_is_no_payload_costs_its_transcript_only(
+    corpus: voxframe.Corpus, make: Callable[[Path], None]
+) -> None:
+    """The other transcripts are read with a warning; reading this one is an error, and `forget` deletes it."""
+    path = raw_file(corpus, "t1.json.zst")
+    path.unlink()
+    make(path)
+    corpus = voxframe.Corpus(corpus.path)
+    with pytest.warns(CorpusWarning, match="1 of 2 transcripts cannot be read"):
+        words = corpus.table("words")
+    assert words["transcript_id"].unique().tolist() == ["t2"]
+    with pytest.raises((CorpusError, voxframe.errors.PayloadError)):
+        corpus.table("words", "t1")
+    assert any("t1" in problem for problem in corpus.raw.verify())
+    corpus.forget("t1")
+    assert corpus.ids() == ["t2"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no FIFOs")
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("make", [_folder, _fifo, _link_loop])
+def test_an_unusual_format_file_stops_no_read(corpus: voxframe.Corpus, make: Callable[[Path], None]) -> None:
+    """Nothing is read from it, and nothing waits for it."""
+    path = corpus.path / "format.json"
+    path.unlink()
+    make(path)
+    assert len(voxframe.Corpus(corpus.path).table("transcripts")) == 2
+
+
+@pytest.mark.parametrize("content", [b"[" * 4000, b'{"format": 1e999}', b'{"format": "\xff"}', b" " * 5000])
+def test_a_damaged_format_file_is_written_again(corpus: voxframe.Corpus, content: bytes) -> None:
+    """The next write replaces it, and the corpus can be read before."""
+    path = corpus.path / "format.json"
+    before = path.read_bytes()
+    path.write_bytes(content)
+    corpus = voxframe.Corpus(corpus.path)
+    assert len(corpus.table("transcripts")) == 2
+    corpus.raw.put("t3", json.dumps(payload("t3")).encode())
+    assert path.read_bytes() == before
+
+
+def test_lone_surrogates_in_a_payload_are_replaced(corpus: voxframe.Corpus) -> None:
+    """The payload stays as received, and its text is read with U+FFFD in their place."""
+    raw = json.dumps({**payload("t1"), "text": "a \ud800 b"}).encode()
+    raw_file(corpus, "t1.json.zst").write_bytes(zstandard.compress(raw))
+    corpus = voxframe.Corpus(corpus.path)
+    with pytest.warns(voxframe.errors.PayloadWarning, match="surrogate"):
+        texts = corpus.table("transcripts")["text"].tolist()
+    assert "a \ufffd b" in texts
+    assert corpus.raw.get("t1") == raw
+
+
+def test_what_is_read_has_a_limit(tmp_path: Path) -> None:
+    """A file, and what a frame expands to, may have as many bytes as the limit, and no more."""
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * 100)
+    assert opening.read_file(path, 100) == b"x" * 100
+    with pytest.raises(DamagedFileError, match="at most 99"):
+        opening.read_file(path, 99)
+    stream = zstandard.ZstdCompressor().compressobj()
+    for frame in (zstandard.compress(b"x" * 100), stream.compress(b"x" * 100) + stream.flush()):
+        assert opening.decompress(frame, 100) == b"x" * 100
+        with pytest.raises(zstandard.ZstdError, match="more than 99 bytes"):
+            opening.decompress(frame, 99)
