@@ -4,7 +4,8 @@ AUDIO is the folder of VOXFRAME_TEST_AUDIO. Error rates of `voxframe.voices` on 
 (see `tests.benchmarks.mixes`), with and without the number of speakers. DER: diarization error rate with a collar of
 0.25 s. Exact, within one: recordings with that number of speakers. Wrong words (with --words): share of the words that
 Whisper hears that go to a reader who does not speak in the middle of the word. Processor time: of this process, per
-second of sound. With --hours: peak memory of this process, and the time of clustering.
+second of sound. People: pairs of speakers of two mixes, told to be one person by the cosine similarity of their voices.
+With --hours: peak memory of this process, and the time of clustering.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ import pandas as pd
 from tests.benchmarks import mixes
 from tests.benchmarks.mixes import RATE, Samples, Turn
 from voxframe.compare import diarization_error_rate
+from voxframe.corpus.detection import THRESHOLD
 from voxframe.voices import diarization
+from voxframe.voices.diarization import Span
 
 
 def meetings(folder: Path) -> Iterator[tuple[str, Samples, list[Turn]]]:
@@ -101,6 +104,41 @@ def words(recordings: list[tuple[str, Samples, list[Turn]]]) -> None:
     print(f"mixes     words with a wrong speaker {wrong / heard:.3f} of {heard}")
 
 
+def people(voices: dict[str, Samples]) -> None:
+    """Print the equal error rate of telling whether speakers of two mixes are one person, and the errors at 0.5.
+
+    Each reader's speech is cut into parts, and a part is in one mix only. Spans are those of the readers.
+    """
+    parts = {name: np.array_split(voice, max(1, min(6, len(voice) // (4 * RATE)))) for name, voice in voices.items()}
+    vectors, names, numbers = [], [], []
+    for number in range(6):
+        here = {name: cut[number] for name, cut in parts.items() if number < len(cut)}
+        if len(here) < 2:
+            break
+        groups = np.array_split(np.random.default_rng(number).permutation(sorted(here)), -(-len(here) // 5))
+        for group in groups:
+            sound, turns = mixes.mix(here, [str(name) for name in group], number, 15.0 * len(group))
+            readers = sorted({turn.reader for turn in turns})
+            spans = [Span(int(t.start * 1000), int(t.end * 1000), readers.index(t.reader)) for t in turns]
+            vectors += [*diarization.speaker_vectors([sound], spans)]
+            names += readers
+            numbers += [len(set(numbers))] * len(readers)
+    matrix, name, of = np.stack(vectors), np.array(names), np.array(numbers)
+    first, second = np.triu_indices(len(name), 1)
+    apart = of[first] != of[second]
+    scores, same = (matrix @ matrix.T)[first, second][apart], (name[first] == name[second])[apart]
+    missed, wrong = np.array(
+        [((scores[same] < at).mean(), (scores[~same] >= at).mean()) for at in (*np.sort(scores), THRESHOLD)]
+    ).T
+    equal = np.abs(missed - wrong)[:-1].argmin()
+    print(
+        f"people    {same.sum()} pairs of one reader, {(~same).sum()} of two: equal error rate "
+        f"{(missed[equal] + wrong[equal]) / 2:.3f} at {np.sort(scores)[equal]:.2f}; at {THRESHOLD} missed "
+        f"{missed[-1]:.3f}, wrong {wrong[-1]:.3f}",
+        flush=True,
+    )
+
+
 def long(voices: dict[str, Samples], hours: float) -> None:
     """Print memory, and the time of clustering, for some hours."""
     sound, _ = mixes.mix(voices, sorted(voices)[:4], 0, 600.0)
@@ -133,6 +171,7 @@ def main(arguments: list[str]) -> int:
     for number in range(parsed.mixes):
         names = [str(name) for name in rng.choice(sorted(voices), 2 + number % 5, replace=False)]
         made.append((f"mix{number}", *mixes.mix(voices, names, number, 60.0)))
+    people(voices)
     if parsed.hours:
         long(voices, parsed.hours)
     for given in (False, True):

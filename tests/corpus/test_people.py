@@ -220,7 +220,7 @@ def test_no_names_are_no_people(corpus: voxframe.Corpus) -> None:
 
 def test_people_are_assigned_in_a_known_way(corpus: voxframe.Corpus) -> None:
     """A misspelt `by` is refused instead of being ignored."""
-    with pytest.raises(OptionError, match="by must be 'name', 'metadata' or None, got 'names'"):
+    with pytest.raises(OptionError, match="by must be 'name', 'metadata', 'voice' or None, got 'names'"):
         corpus.speakers.assign(lambda row: "Ada", by="names")  # type: ignore[arg-type]
     assert _people(corpus) == {}
 

@@ -28,7 +28,7 @@ from voxframe.validators import checked_timeout
 Steps: TypeAlias = "Generator[float | Callable[[], object], None, None]"
 
 
-class Job(Protocol):
+class RunningJob(Protocol):
     """A transcription job as a wait sees it: a `Transcript`."""
 
     id: str
@@ -178,7 +178,7 @@ _UNLISTED_PER_ROUND = 10
 _QUEUE_S = 10.0
 
 
-def wait(http: Transport, transcript: Job, timeout: float | None, progress: bool | None) -> None:
+def wait(http: Transport, transcript: RunningJob, timeout: float | None, progress: bool | None) -> None:
     """Wait until a job is completed or has failed.
 
     Raises:
@@ -194,7 +194,7 @@ def wait(http: Transport, transcript: Job, timeout: float | None, progress: bool
 
 async def wait_async(
     http: Transport,
-    transcript: Job,
+    transcript: RunningJob,
     timeout: float | None,
     progress: bool | None,
 ) -> None:
@@ -206,7 +206,7 @@ async def wait_async(
         raise
 
 
-def steps_for_one(http: Transport, transcript: Job, timeout: float | None, progress: bool | None) -> Steps:
+def steps_for_one(http: Transport, transcript: RunningJob, timeout: float | None, progress: bool | None) -> Steps:
     """Poll a job until it is finished.
 
     Args:
@@ -237,7 +237,9 @@ def steps_for_one(http: Transport, transcript: Job, timeout: float | None, progr
             first = False
 
 
-def steps_for_many(http: Transport, transcripts: Sequence[Job], timeout: float | None, progress: bool | None) -> Steps:
+def steps_for_many(
+    http: Transport, transcripts: Sequence[RunningJob], timeout: float | None, progress: bool | None
+) -> Steps:
     """Follow many jobs through the list of transcripts until all are finished.
 
     Jobs that the list does not show are polled one by one.
@@ -293,7 +295,7 @@ def steps_for_many(http: Transport, transcripts: Sequence[Job], timeout: float |
             yield poll.pause(wanted_s, f"{len(pending)} of {total} transcripts are not finished")
 
 
-def how_to_continue(http: Transport, transcript: Job) -> str:
+def how_to_continue(http: Transport, transcript: RunningJob) -> str:
     """Return a note for the user if the wait ended before the job."""
     if embedded.has_ended(http.base_url):
         return f"The job continues after the next connect(); then client.wait({transcript.id!r}) waits for it."
@@ -303,7 +305,7 @@ def how_to_continue(http: Transport, transcript: Job) -> str:
 class _QueuePosition:
     """The state of a job for the progress bar. For a queued job: its waiting time and the number of jobs before it."""
 
-    def __init__(self, http: Transport, transcript: Job, poll: PollState) -> None:
+    def __init__(self, http: Transport, transcript: RunningJob, poll: PollState) -> None:
         self._http, self._transcript, self._poll_state = http, transcript, poll
         self._updated_s = 0.0
         self._ahead = ""
@@ -332,7 +334,7 @@ class _QueuePosition:
         )
 
 
-def _summary(transcripts: Iterable[Job]) -> str:
+def _summary(transcripts: Iterable[RunningJob]) -> str:
     """Count the jobs by status, such as "3 queued, 1 processing"."""
     counts = Counter(clean(str(t.status), 40) for t in transcripts if t._has_state)
     return ", ".join(f"{count} {status}" for status, count in sorted(counts.items(), key=str, reverse=True))

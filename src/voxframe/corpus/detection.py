@@ -1,26 +1,37 @@
-"""Speakers of stored transcripts by voice, for `corpus.speakers.detect`."""
+"""Voices of stored transcripts: `detect` and `assign(by="voice")` of `corpus.speakers`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
 from os import PathLike
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from voxframe import models, voices
+from voxframe.analysis.speaker_turns import TEXT, speaker_labels
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.reading import Ids
+from voxframe.corpus.people import People
+from voxframe.corpus.reading import Ids, to_frame
 from voxframe.errors import AudioNotFoundError, OptionError
 from voxframe.options import MAX_SPEAKERS
-from voxframe.validators import Integer, checked
+from voxframe.validators import Integer, Number, checked
 from voxframe.voices import diarization
+from voxframe.voices.networks import SIZE
 
 #: A media file, or one per recording.
 AudioFiles: TypeAlias = str | PathLike[str] | Mapping[str, str | PathLike[str]] | None
 Relabel: TypeAlias = Callable[[str, Sequence[str | None]], pd.DataFrame]
+
+#: Score above which `assign(by="voice")` makes two speakers one person.
+THRESHOLD = 0.5
+_PAUSE_MS = 500  # a longer pause between words of a speaker is not theirs
+_FAR = 3.0  # distance of speakers who cannot be one person; that of any two vectors is at most 2
 
 
 def detect_speakers(archive: Archive, relabel: Relabel, ids: Ids, audio: AudioFiles, speakers: int | None) -> list[str]:
@@ -58,3 +69,113 @@ def _files(archive: Archive, ids: Sequence[str], audio: AudioFiles) -> dict[str,
             )
         files[transcript_id] = Path(path).expanduser()
     return files
+
+
+def match_voices(
+    archive: Archive, people: People, ids: Ids | None, audio: AudioFiles, threshold: float | None
+) -> pd.DataFrame:
+    """Assign people to speakers of different recordings by voice, as one change, and return the pairs of speakers."""
+    threshold = THRESHOLD if threshold is None else checked("threshold", threshold, Number(-1, 1))
+    speakers = people.table(ids)
+    vectors = _vectors(archive, speakers, audio)
+    heard = ~np.isnan(vectors).any(axis=1)
+    speakers, vectors = speakers.loc[heard].reset_index(drop=True), vectors[heard]
+    matched = people_by_voice(
+        speakers, vectors, threshold, {who for of in people.all().values() for who in of.values()}
+    )
+    people.assign(speakers.assign(person=matched)[matched.notna()], None, ids)
+    return _pairs(speakers.assign(person=matched.fillna(speakers["person"])), vectors)
+
+
+def people_by_voice(
+    speakers: pd.DataFrame, vectors: NDArray[np.float32], threshold: float, taken: Iterable[str] = ()
+) -> pd.Series[Any]:
+    """Return the person of each speaker who is one with a speaker of another recording; null for others.
+
+    Complete linkage: all speakers of a new person are at least as similar as the threshold. Speakers of one recording
+    and of different people are never one.
+
+    Args:
+        speakers: Rows with `transcript_id`, `person` and `speaker_name`.
+        vectors: Their voice vectors, of length 1.
+        threshold: Lowest cosine similarity.
+        taken: Names of people that new ones cannot have.
+    """
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
+    people: pd.Series[Any] = pd.Series(None, speakers.index, dtype=TEXT, name="person")
+    if len(speakers) < 2:
+        return people
+    recording, person = speakers["transcript_id"].to_numpy(object), speakers["person"].fillna("").to_numpy(object)
+    distance = 1 - vectors.astype(float) @ vectors.T
+    named = person != ""
+    distance[recording[:, None] == recording] = _FAR
+    distance[named[:, None] & named] = _FAR
+    distance[named & (person[:, None] == person)] = 0
+    groups = fcluster(linkage(squareform(distance, checks=False), "complete"), 1 - threshold, "distance")
+    used = {*person, *taken}
+    for _, group in speakers.groupby(groups, sort=False):
+        if len(group) > 1:
+            names = (name for name in group["speaker_name"].dropna() if name not in used)
+            numbered = (f"Person {n}" for n in count(1) if f"Person {n}" not in used)
+            name = next(iter(group["person"].dropna()), None) or next(names, None) or next(numbered)
+            people[group.index] = name
+            used.add(name)
+    return people
+
+
+def _vectors(archive: Archive, speakers: pd.DataFrame, audio: AudioFiles) -> NDArray[np.float32]:
+    """Return the voice vector of each row of speakers, shape (rows, 192); NaN for a speaker who is hardly heard."""
+    vectors = np.full((len(speakers), SIZE), np.nan, np.float32)
+    by_recording = {str(i): rows for i, rows in speakers.groupby("transcript_id", sort=False).indices.items()}
+    files = _files(archive, [*by_recording], audio)
+    models.ensure(models.VOICES)
+    for transcript_id, rows in tqdm(by_recording.items(), desc="voices", unit="recording", delay=1):
+        spans = _spans(archive, transcript_id, speakers["speaker"].iloc[rows].tolist())
+        vectors[rows] = diarization.speaker_vectors(
+            voices.read_audio(files[transcript_id], progress=False), spans, len(rows)
+        )
+    return vectors
+
+
+def _pairs(speakers: pd.DataFrame, vectors: NDArray[np.float32]) -> pd.DataFrame:
+    """Return one row per pair of speakers of different recordings, most similar first."""
+    first, second = np.triu_indices(len(speakers), 1)
+    pairs = pd.concat(
+        [
+            speakers[["transcript_id", "recording", "speaker"]].iloc[first].reset_index(drop=True),
+            speakers[["transcript_id", "recording", "speaker"]]
+            .iloc[second]
+            .reset_index(drop=True)
+            .add_prefix("other_"),
+        ],
+        axis=1,
+    )
+    person, other = (speakers["person"].iloc[side].reset_index(drop=True) for side in (first, second))
+    pairs["score"] = np.clip(vectors.astype(float) @ vectors.T, -1, 1)[first, second]
+    pairs["person"] = person.where((person == other).fillna(False))
+    pairs = pairs[pairs["transcript_id"] != pairs["other_transcript_id"]]
+    return pairs.sort_values("score", ascending=False, kind="stable", ignore_index=True)
+
+
+def _spans(archive: Archive, transcript_id: str, labels: Sequence[str]) -> list[diarization.Span]:
+    """Return when the labels of a transcript speak: by the words that have times, else by the turns."""
+    for name in ("words", "utterances"):
+        rows = to_frame(name, archive.current(name, transcript_id))
+        rows = rows.assign(speaker=speaker_labels(rows))
+        rows = (
+            rows[rows["speaker"].isin(labels)]
+            .dropna(subset=["start_ms", "end_ms"])
+            .sort_values("start_ms", kind="stable")
+        )
+        if len(rows):
+            break
+    spans: list[diarization.Span] = []
+    for label, start, end in zip(rows["speaker"], rows["start_ms"], rows["end_ms"], strict=True):
+        speaker = labels.index(label)
+        if spans and spans[-1].speaker == speaker and start - spans[-1].end_ms <= _PAUSE_MS:
+            spans[-1] = spans[-1]._replace(end_ms=max(int(end), spans[-1].end_ms))
+        else:
+            spans.append(diarization.Span(int(start), max(int(start), int(end)), speaker))
+    return spans

@@ -55,7 +55,7 @@ class People:
     def assign(self, people: Assignment, by: Literal["name", "metadata"] | None, ids: Ids | None) -> None:
         """Assign people to labels, as one change."""
         if by not in (None, "name", "metadata"):
-            raise OptionError(f"by must be 'name', 'metadata' or None, got {shown(by)}")
+            raise OptionError(f"by must be 'name', 'metadata', 'voice' or None, got {shown(by)}")
         table = self.table(ids)
         if by == "name":
             found = _by_name(table, people)
@@ -71,8 +71,8 @@ class People:
             found = [row for row in found if row[2] is not None]
         else:
             raise OptionError(
-                'people are assigned with by="name", by="metadata" and {label: column}, a DataFrame with the columns '
-                "transcript_id, speaker and person, or a function of a row"
+                'people are assigned with by="name", by="voice", by="metadata" and {label: column}, a DataFrame with '
+                "the columns transcript_id, speaker and person, or a function of a row"
             )
         known, change = self.all(), Assigned()
         for transcript_id, label, person in found:

@@ -14,7 +14,12 @@ import pyarrow.compute as pc
 from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.catalog import clear_errors
-from voxframe.corpus.detection import AudioFiles, Relabel, detect_speakers
+from voxframe.corpus.detection import (
+    AudioFiles,
+    Relabel,
+    detect_speakers,
+    match_voices,
+)
 from voxframe.corpus.people import Assignment, People
 from voxframe.corpus.reading import Ids
 from voxframe.corpus.speaker_names import (
@@ -161,13 +166,24 @@ class Speakers:
         return self.get(transcript_id)
 
     def assign(
-        self, people: Assignment = None, *, by: Literal["name", "metadata"] | None = None, ids: Ids | None = None
+        self,
+        people: Assignment = None,
+        *,
+        by: Literal["name", "metadata", "voice"] | None = None,
+        ids: Ids | None = None,
+        audio: AudioFiles = None,
+        threshold: float | None = None,
     ) -> pd.DataFrame:
         """State which people the speakers of recordings are, as one change, which `undo()` reverts.
 
         A label such as "A" is another speaker in each recording; a person is the same in all. `by="person"` groups by
         people, and `metadata="person"` adds the column to a table. The assignment is made once: repeat it for
         transcripts that are added later.
+
+        `by="voice"` compares voices in the recordings. Speakers of different recordings become one person if all their
+        pairs have at least the threshold. A new person gets the name of one of the speakers, else "Person 1" and so on.
+        People who were assigned before are kept, and new recordings join them. Transcripts from any service or file
+        will do, if their words or turns have speakers and times. Voice vectors are personal data, and are not stored.
 
         Args:
             people: With `by="name"`, the person of each name, `{"Ada": "Ada Lovelace"}`, or None: each name is a
@@ -176,15 +192,26 @@ class Speakers:
                 transcript_id or recording, speaker (the label) and person (null removes it). The rule is a function. It
                 takes a row of `table` with the metadata as a dict, and returns a person, or None for no change.
                 Metadata columns with the name of a column of `table` are left out.
-            by: "name" or "metadata".
+            by: "name", "metadata" or "voice".
             ids: Only speakers of these transcripts. None (default): of all.
+            audio: With `by="voice"`, media files by id or name of the recording. None (default): those that the corpus
+                knows as the `source` of the recordings.
+            threshold: With `by="voice"`, lowest score of two speakers who are one person: the cosine similarity of
+                their voices, from -1 to 1. None (default): 0.5.
 
         Returns:
-            The speakers and people, as `table` returns them.
+            The speakers and people, as `table` returns them. With `by="voice"`, one row per pair of speakers of
+            different recordings, most similar first: `transcript_id`, `recording`, `speaker`, `other_transcript_id`,
+            `other_recording`, `other_speaker` str, `score` float64 (-1 to 1), `person` str (null if they are not one
+            person). A speaker with less than 0.25 s alone has no pairs.
 
         Raises:
             OptionError: The people are not stated in one of these ways, or there is no such label or metadata column.
             CorpusError: A transcript is not in the corpus, or the corpus cannot be written.
+            AudioNotFoundError: A media file is not on this machine.
+            AudioError: A media file has no readable audio.
+            MissingExtraError: The extra `local` is not installed.
+            ModelError: The models cannot be downloaded.
 
         Example:
             >>> import json, tempfile, voxframe
@@ -196,6 +223,12 @@ class Speakers:
             >>> corpus.speakers.assign(by="name")[["transcript_id", "speaker", "person"]].to_numpy().tolist()
             [['t1', 'A', 'Ada'], ['t2', 'A', 'Ada']]
         """
+        if by == "voice":
+            if people is not None:
+                raise OptionError('by="voice" takes no people; it gives new people the names of their speakers')
+            return match_voices(self._archive, self._people, ids, audio, threshold)
+        if audio is not None or threshold is not None:
+            raise OptionError('audio and threshold are for by="voice"')
         self._people.assign(people, by, ids)
         return self._people.table(ids)
 

@@ -12,6 +12,7 @@ Source of the method: H. Bredin, "pyannote.audio 2.1 speaker diarization pipelin
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
@@ -299,17 +300,19 @@ def _ordered(speaking: NDArray[np.bool_], centres: Floats) -> Diarization:
     )
 
 
-def speaker_vectors(blocks: Iterable[NDArray[np.int16]], spans: Sequence[Span]) -> Floats:
+def speaker_vectors(blocks: Iterable[NDArray[np.int16]], spans: Sequence[Span], count: int | None = None) -> Floats:
     """Return the voice vector of each speaker of a recording, from the spans in which nobody else speaks.
 
     Args:
         blocks: Its sound in order, mono, 16 kHz, in pieces of any length.
         spans: Who speaks when. Speakers are numbered from 0.
+        count: Number of speakers. None (default): those with spans.
 
     Returns:
         Array of shape (speakers, 192), each row of length 1; NaN for a speaker with less than 0.25 s alone.
     """
-    count = max((span.speaker for span in spans), default=-1) + 1
+    if count is None:
+        count = max((span.speaker for span in spans), default=-1) + 1
     rows: list[list[Floats]] = [[] for _ in range(count)]
     lengths = [0] * count
     alone = _alone(spans)
@@ -334,13 +337,18 @@ def speaker_vectors(blocks: Iterable[NDArray[np.int16]], spans: Sequence[Span]) 
 
 
 def _alone(spans: Sequence[Span]) -> list[Span]:
-    """Return the parts of spans in which one speaker speaks."""
-    times = sorted({time for span in spans for time in span[:2]})
+    """Return the parts of spans in which one speaker speaks, in order."""
+    edges = sorted(
+        [(span.start_ms, 1, span.speaker) for span in spans] + [(span.end_ms, -1, span.speaker) for span in spans]
+    )
+    speaking: Counter[int] = Counter()
     parts = []
-    for start, end in pairwise(times):
-        speakers = {span.speaker for span in spans if span.start_ms < end and span.end_ms > start}
-        if len(speakers) == 1:
-            parts.append(Span(start, end, speakers.pop()))
+    for (time, step, speaker), (following, _, _) in pairwise(edges):
+        speaking[speaker] += step
+        if not speaking[speaker]:
+            del speaking[speaker]
+        if following > time and len(speaking) == 1:
+            parts.append(Span(time, following, next(iter(speaking))))
     return parts
 
 
