@@ -16,11 +16,10 @@ from tqdm.auto import tqdm
 from voxframe import models, voices
 from voxframe.analysis.speaker_turns import TEXT, speaker_labels
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.people import People
 from voxframe.corpus.reading import Ids, to_frame
 from voxframe.errors import AudioNotFoundError, OptionError
 from voxframe.options import MAX_SPEAKERS
-from voxframe.validators import Integer, Number, checked
+from voxframe.validators import Integer, checked
 from voxframe.voices import diarization
 from voxframe.voices.networks import SIZE
 
@@ -71,22 +70,6 @@ def _files(archive: Archive, ids: Sequence[str], audio: AudioFiles) -> dict[str,
     return files
 
 
-def match_voices(
-    archive: Archive, people: People, ids: Ids | None, audio: AudioFiles, threshold: float | None
-) -> pd.DataFrame:
-    """Assign people to speakers of different recordings by voice, as one change, and return the pairs of speakers."""
-    threshold = THRESHOLD if threshold is None else checked("threshold", threshold, Number(-1, 1))
-    speakers = people.table(ids)
-    vectors = _vectors(archive, speakers, audio)
-    heard = ~np.isnan(vectors).any(axis=1)
-    speakers, vectors = speakers.loc[heard].reset_index(drop=True), vectors[heard]
-    matched = people_by_voice(
-        speakers, vectors, threshold, {who for of in people.all().values() for who in of.values()}
-    )
-    people.assign(speakers.assign(person=matched)[matched.notna()], None, ids)
-    return _pairs(speakers.assign(person=matched.fillna(speakers["person"])), vectors)
-
-
 def people_by_voice(
     speakers: pd.DataFrame, vectors: NDArray[np.float32], threshold: float, taken: Iterable[str] = ()
 ) -> pd.Series[Any]:
@@ -125,7 +108,7 @@ def people_by_voice(
     return people
 
 
-def _vectors(archive: Archive, speakers: pd.DataFrame, audio: AudioFiles) -> NDArray[np.float32]:
+def voice_vectors(archive: Archive, speakers: pd.DataFrame, audio: AudioFiles) -> NDArray[np.float32]:
     """Return the voice vector of each row of speakers, shape (rows, 192); NaN for a speaker who is hardly heard."""
     vectors = np.full((len(speakers), SIZE), np.nan, np.float32)
     by_recording = {str(i): rows for i, rows in speakers.groupby("transcript_id", sort=False).indices.items()}
@@ -139,7 +122,7 @@ def _vectors(archive: Archive, speakers: pd.DataFrame, audio: AudioFiles) -> NDA
     return vectors
 
 
-def _pairs(speakers: pd.DataFrame, vectors: NDArray[np.float32]) -> pd.DataFrame:
+def voice_pairs(speakers: pd.DataFrame, vectors: NDArray[np.float32]) -> pd.DataFrame:
     """Return one row per pair of speakers of different recordings, most similar first."""
     first, second = np.triu_indices(len(speakers), 1)
     pairs = pd.concat(

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Literal
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,10 +16,13 @@ from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.detection import (
+    THRESHOLD,
     AudioFiles,
     Relabel,
     detect_speakers,
-    match_voices,
+    people_by_voice,
+    voice_pairs,
+    voice_vectors,
 )
 from voxframe.corpus.people import Assignment, People
 from voxframe.corpus.reading import Ids
@@ -32,6 +36,7 @@ from voxframe.corpus.speaker_names import (
     with_names,
 )
 from voxframe.errors import OptionError
+from voxframe.validators import Number, checked
 
 _NAME = ("the name of a speaker", 200)  # description and maximum number of characters
 
@@ -226,7 +231,7 @@ class Speakers:
         if by == "voice":
             if people is not None:
                 raise OptionError('by="voice" takes no people; it gives new people the names of their speakers')
-            return match_voices(self._archive, self._people, ids, audio, threshold)
+            return _match_voices(self._archive, self._people, ids, audio, threshold)
         if audio is not None or threshold is not None:
             raise OptionError('audio and threshold are for by="voice"')
         self._people.assign(people, by, ids)
@@ -349,3 +354,19 @@ class Speakers:
                 raise error
             found |= dict.fromkeys(voice for voice in voices_of(table).unique().to_pylist() if voice)
         return list(found)
+
+
+def _match_voices(
+    archive: Archive, people: People, ids: Ids | None, audio: AudioFiles, threshold: float | None
+) -> pd.DataFrame:
+    """Assign people to speakers of different recordings by voice, as one change, and return the pairs of speakers."""
+    threshold = THRESHOLD if threshold is None else checked("threshold", threshold, Number(-1, 1))
+    speakers = people.table(ids)
+    vectors = voice_vectors(archive, speakers, audio)
+    heard = ~np.isnan(vectors).any(axis=1)
+    speakers, vectors = speakers.loc[heard].reset_index(drop=True), vectors[heard]
+    matched = people_by_voice(
+        speakers, vectors, threshold, {who for of in people.all().values() for who in of.values()}
+    )
+    people.assign(speakers.assign(person=matched)[matched.notna()], None, ids)
+    return voice_pairs(speakers.assign(person=matched.fillna(speakers["person"])), vectors)
