@@ -27,6 +27,7 @@ from voxframe_engine.transcription import run_job
 
 INTERVIEW = Path(__file__).parents[2] / "data" / "interview.flac"
 SIX_SECONDS = np.random.default_rng(7).normal(0, 2000, 6 * 16_000).astype(np.int16)
+FOUR_SECONDS = SIX_SECONDS[: 4 * 16_000]  # little more than a sentence of seven tokens, at half a second for each
 SURE = math.exp(3) / (math.exp(3) + 98)  # of a language that leads 98 others by a logit of 3
 
 
@@ -45,7 +46,7 @@ def english_only(tmp_path_factory):
 
 def test_words_have_the_times_and_confidences_of_the_model(german):
     """Tokens become words with the time of their attention and the confidence of their tokens."""
-    words = Whisper(EngineOptions(str(german), "de")).transcribe(SIX_SECONDS)
+    words = Whisper(EngineOptions(str(german), "de")).transcribe(FOUR_SECONDS)
     assert [word.text for word in words] == ["Guten", "Tag,", "liebe", "Welt."]
     assert [word.end_ms for word in words] == [1000, 1500, 3000, 3500]
     assert [word.start_ms for word in words[1:]] == [1000, 2000, 3000]
@@ -58,7 +59,7 @@ def test_boosted_words_are_told_to_the_model(german, monkeypatch):
     real = WhisperModel.get_prompt
     monkeypatch.setattr(WhisperModel, "get_prompt", lambda *a, **how: asked.append(how["hotwords"]) or real(*a, **how))
     for boost in (("Ilse", "Blaue Berge"), ()):
-        assert Whisper(EngineOptions(str(german), "de", boost)).transcribe(SIX_SECONDS)
+        assert Whisper(EngineOptions(str(german), "de", boost)).transcribe(FOUR_SECONDS)
     assert asked == ["Ilse, Blaue Berge", None]
 
 
@@ -99,12 +100,24 @@ def test_repetition_loop_is_cut(tmp_path):
 def test_text_that_ends_at_the_limit_of_tokens_is_decoded_in_smaller_pieces(tmp_path, monkeypatch):
     """Each half of the sound is decoded, and each half of that, down to 4 s; no sound is left out."""
     model = make(tmp_path / "loop", [" Guten", " Tag"], language="de", loops=True)
-    engine, lengths = Whisper(EngineOptions(str(model), "de")), []
+    engine, decoded = Whisper(EngineOptions(str(model), "de")), []
     real = Whisper._segments
-    monkeypatch.setattr(Whisper, "_segments", lambda *a, **how: lengths.append(len(a[2])) or real(*a, **how))
-    engine.transcribe(np.concatenate([SIX_SECONDS, SIX_SECONDS]))
-    assert lengths[0] == 2 * len(SIX_SECONDS)
-    assert sum(length for length in lengths if length <= 4 * 16_000) == lengths[0]
+    monkeypatch.setattr(Whisper, "_segments", lambda *a, **how: decoded.append(a[2]) or real(*a, **how))
+    sound = np.random.default_rng(8).normal(0, 2000, 12 * 16_000).astype(np.int16)
+    engine.transcribe(sound)
+    pieces = list({piece.tobytes(): piece for piece in decoded}.values())  # each is decoded with two windows
+    assert len(pieces[0]) == len(sound)
+    assert np.array_equal(np.concatenate([piece for piece in pieces if len(piece) <= 4 * 16_000]), sound)
+
+
+def test_sound_after_the_end_of_a_text_is_decoded_too(tmp_path):
+    """A model may end its text at a pause; the rest is decoded again, and its words have the times of the rest."""
+    model = make(tmp_path / "short", [" Guten", " Tag", "."], language="de")
+    words = Whisper(EngineOptions(str(model), "de")).transcribe(SIX_SECONDS)
+    assert [word.text for word in words] == ["Guten", "Tag."] * (len(words) // 2)
+    assert len(words) >= 4
+    assert words[2].start_ms >= words[1].end_ms
+    assert words[-1].end_ms > 4000
 
 
 def test_no_word_lies_outside_its_stretch(german):
@@ -193,7 +206,7 @@ def test_a_service_maps_best_and_nano_to_models(start, german, tmp_path):
 
 def test_an_english_model_refuses_other_languages(english_only):
     """It would take everything for English without a word."""
-    words = Whisper(EngineOptions(str(english_only), "en_uk")).transcribe(SIX_SECONDS)
+    words = Whisper(EngineOptions(str(english_only), "en_uk")).transcribe(SIX_SECONDS[: 3 * 16_000])
     assert [word.text for word in words] == ["Good", "day."]
     with pytest.raises(JobFailed, match=r"tiny\.en knows English only, not 'de'"):
         Whisper(EngineOptions(str(english_only), "de"))

@@ -185,15 +185,16 @@ def test_all_processes_end_with_a_killed_server(start, web, silent_wav):
 
         def all_at_work():
             found = {process: line for process in children(service) if (line := command(process))}
-            decoders = [
-                [process for process, line in found.items() if kind in line]
-                for kind in ("realtime.decode_pool", "multiprocessing.spawn")
-            ]
+            decoders = [process for process, line in found.items() if "realtime.decode_pool" in line]
+            workers = [process for process, line in found.items() if "jobs.worker_process" in line]
             there = (
                 web.asked
-                and sum("jobs.worker_process" in line for line in found.values()) == 2
+                and len(workers) == 2
+                and any(map(has_engine, workers))
+                and any("multiprocessing.forkserver" in line for line in found.values())
                 and any("realtime.stream_worker" in line for line in found.values())
-                and all(kind and all(map(has_engine, kind)) for kind in decoders)
+                and decoders
+                and all(map(has_engine, decoders))
             )
             return found if there else {}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 from collections.abc import Iterator
 from functools import cache
 from multiprocessing.connection import Connection
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from voxframe_engine.child_process import end_with_parent
 from voxframe_engine.errors import JobFailed
 from voxframe_engine.speech import RATE, Samples
 from voxframe_engine.speech.audio import MAX_CHANNELS, Audio, fraction_of_part
@@ -30,7 +32,7 @@ def _context() -> Any:
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["voxframe_engine.speech.audio_child"])
+    context.set_forkserver_preload(["voxframe_engine.speech.audio_server"])
     return context
 
 
@@ -91,6 +93,7 @@ class ChildAudio:
 
 def _send(pipe: Connection, path: Path, options: dict[str, Any]) -> None:
     """Send the channels and the start of the audio, its blocks, an empty message, and its length."""
+    end_with_parent(os.getppid())
     try:
         audio = Audio(path, **options)
         _send_json(pipe, channels=audio.channels, start=audio.start, part_seconds=audio.part_seconds)

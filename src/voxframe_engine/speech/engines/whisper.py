@@ -46,11 +46,13 @@ _UNLIKELY = -1.0  # mean log probability, as in the original implementation
 _REPETITIVE = 2.4  # compression ratio of a text that is likely a loop, as in the original implementation
 _MANY_TOKENS = 200  # in one segment: decoding ended at the limit, 224 less a long prompt, or the text is a loop
 _WINDOW = 28 * RATE  # samples; a longer sound has a window of 30 s anyway
+_REST = 2 * RATE  # samples after the end of the text that are decoded again
+_SPOKEN = 1.0  # words per second that no model invents in silence
 _REMAINDER = 50  # frames of 10 ms; text of a shorter rest of the sound is left out
 _TOKENS_PER_S, _TOKENS = 8, 10  # fast speech has 6 a second
 _HALVED = 4 * RATE  # samples; longer sound with such a segment is decoded in two halves
 _BEAM = 5  # of 638 synthetic words, base gets 3.9 % wrong with it and 6.0 % with 1, for 1.25 times the time
-_LONG, _SLOWEST = 10 * RATE, 0.1  # samples, and words per second: speech has two or three
+_LONG, _SLOWEST = 10 * RATE, 0.2  # samples, and words per second: speech has two or three
 _SHORT_PARTIAL = round(1.2 * RATE)
 _STEP_MS = 20  # of the alignment
 _CONTRAST = 1.0  # log10 of power, 10 dB; sound with less is evenly loud, or noise
@@ -175,21 +177,17 @@ class Whisper:
         loops = [segment.compression_ratio > _REPETITIVE for segment in segments]
         if (cut or any(loops)) and len(samples) > _HALVED:
             middle = _quietest(samples, len(samples) // 4, len(samples) * 3 // 4)
-            at = middle * 1000 // RATE
-            words = self._decode(samples[:middle], prompt)
-            words += [
-                word._replace(start_ms=word.start_ms + at, end_ms=word.end_ms + at)
-                for word in self._decode(samples[middle:], prompt)
-            ]
+            words = self._decode(samples[:middle], prompt) + _later(self._decode(samples[middle:], prompt), middle)
         else:
             words = self._words(segments, samples)
+            end = round(segments[-1].end * RATE) if segments else len(samples)
+            if len(samples) - end >= _REST:  # the model ended its text at a pause
+                words += _later(self._decode(samples[end:], prompt), end)
         return _without_loops(words) if any(loops) else words
 
     def _segments(
         self, model: ShortWindowModel, samples: NDArray[np.int16], prompt: str | None, *, beam_size: int, **how: Any
     ) -> list[Segment]:
-        # A model may be sure of words that it invents in silence, so their probability does not count. In short speech
-        # it does, as in the original implementation: the threshold alone would remove words such as "yes".
         segments, _ = model.transcribe(
             samples.astype(np.float32) / 32768,
             language=self._language,
@@ -200,12 +198,18 @@ class Whisper:
             hotwords=self._hotwords,
             word_timestamps=True,
             no_speech_threshold=_NO_SPEECH,
-            log_prob_threshold=None if len(samples) >= _SHORT else _UNLIKELY,
+            log_prob_threshold=_UNLIKELY,
             **how,
         )
         # What the model hears in the last few frames after its own end of the text is invented.
         last = len(samples) * 100 // RATE - _REMAINDER
-        return [segment for segment in segments if not segment.seek or segment.seek < last]
+        heard = [segment for segment in segments if not segment.seek or segment.seek < last]
+        # A model may be sure of words that it invents in silence, so their probability does not count, but their number
+        # does. In short speech, the probability alone decides: otherwise words such as "yes" would be lost.
+        if len(samples) >= _SHORT and any(segment.no_speech_prob > _NO_SPEECH for segment in heard):
+            words = sum(len(segment.words or ()) for segment in heard)
+            return heard if words >= _SPOKEN * len(samples) / RATE else []
+        return heard
 
     def _words(self, segments: Sequence[Segment], samples: NDArray[np.int16]) -> list[RecognizedWord]:
         words: list[RecognizedWord] = []
@@ -237,6 +241,12 @@ class Whisper:
             )
         language, confidence, _ = self._model.detect_language(samples.astype(np.float32) / 32768)
         return _CODES.get(language, language), float(confidence)
+
+
+def _later(words: Sequence[RecognizedWord], sample: int) -> list[RecognizedWord]:
+    """Return words of sound that begins at a sample, with times from the first sample."""
+    at = sample * 1000 // RATE
+    return [word._replace(start_ms=word.start_ms + at, end_ms=word.end_ms + at) for word in words]
 
 
 def _is_doubtful(segments: Sequence[Segment], samples: NDArray[np.int16]) -> bool:
