@@ -141,7 +141,7 @@ def _detected(audio: Audio | ChildAudio, engine: str, model: str | None, least: 
     return language, round(confidence, 5)
 
 
-def _speakers(open_audio: Callable[[], Audio], options: Mapping[str, Any]) -> list[SpokenSpans]:
+def _speakers(open_audio: Callable[[], Audio | ChildAudio], options: Mapping[str, Any]) -> list[SpokenSpans]:
     """Return who speaks when on each channel."""
     audio = open_audio()
     expected = options.get("speakers_expected")
@@ -151,8 +151,9 @@ def _speakers(open_audio: Callable[[], Audio], options: Mapping[str, Any]) -> li
 
 def _name_speakers(channels: Sequence[Sequence[Word]], speakers: Sequence[SpokenSpans] | None, *, apart: bool) -> None:
     """Set channel and speaker of words in place. Without speaker labels, each channel is a speaker."""
-    for words, spans in zip(channels, speakers or [()] * len(channels), strict=True):
-        label_speakers(words, spans)
+    if speakers is not None:
+        for words, spans in zip(channels, speakers, strict=True):
+            label_speakers(words, spans)
     for number, words in enumerate(channels, 1):
         for word in words:
             if apart:

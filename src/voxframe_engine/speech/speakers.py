@@ -10,12 +10,13 @@ from voxframe.voices.diarization import Span, find, labels_of
 from voxframe_engine.errors import JobFailed
 from voxframe_engine.speech import RATE, Samples
 from voxframe_engine.speech.audio import Audio
+from voxframe_engine.speech.audio_child import ChildAudio
 from voxframe_engine.text import Word
 
 SpokenSpans: TypeAlias = Sequence[Span]
 
 
-def spans_of(audio: Audio, channel: int, speakers: int | None) -> list[Span]:
+def spans_of(audio: Audio | ChildAudio, channel: int, speakers: int | None) -> list[Span]:
     """Return who speaks when on a channel, with times of the file.
 
     Raises:

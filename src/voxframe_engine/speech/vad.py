@@ -243,7 +243,7 @@ def _best_cut(stretches: Sequence[Stretch]) -> int:
 _LONGEST_UTTERANCE = 20 * RATE  # samples after which an utterance ends with its stretch, so that finals come in time
 _PROBABLE_END = math.ceil(0.32 * RATE / FRAME)  # frames of silence after which speech has probably ended
 # Short, because every partial decodes its stretch from the start.
-_STRETCHES = StretchLimits(enough_s=6.0, longest_s=12.0)
+_STRETCHES = StretchLimits(enough_s=6.0, longest_s=12.0, pause_s=1.2)
 
 
 class UtteranceDetector:
