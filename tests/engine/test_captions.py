@@ -57,20 +57,22 @@ def test_example_is_split_into_full_captions(payload_folder):
         read = list(srt_reader.parse(srt(transcript, chars)))
         assert " ".join(c.content for c in read) == " ".join(w["text"] for w in transcript["words"])
         assert max(len(c.content) for c in read) <= chars
-        starts, ends = ({w[edge] for w in transcript["words"]} for edge in ("start", "end"))
-        assert {ms(c.start) for c in read} <= starts
-        assert {ms(c.end) for c in read} <= ends
+        assert {ms(c.start) for c in read} <= {w["start"] for w in transcript["words"]}
+        said = iter(transcript["words"])
+        for caption in read:  # to the end of its last word, or longer to be read
+            last = [next(said) for _ in caption.content.split()][-1]
+            assert ms(caption.end) >= last["end"]
         assert [ms(c.start) for c in read] == sorted(ms(c.start) for c in read)
         assert [c.index for c in read] == list(range(1, len(read) + 1))
 
 
 def test_captions_are_filled(payload_folder):
-    """No two captions without a pause between them would fit into one."""
+    """No caption that ends within a sentence and without a pause would fit into one with the next."""
     transcript = json.loads((payload_folder / "transcripts" / "completed.json").read_text())
     made = list(captions(transcript, 42))
     for one, next_one in pairwise(made):
-        first = next_one.text.split()[0]
-        assert len(one.text) + 1 + len(first) > 42 or next_one.start - one.end >= 2000
+        ends = one.text.endswith((".", "?", "!")) or next_one.start - one.end >= 2000
+        assert ends or len(one.text) + 1 + len(next_one.text) > 42
 
 
 @pytest.mark.parametrize("text", HOSTILE)

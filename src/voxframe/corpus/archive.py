@@ -235,9 +235,10 @@ class Archive:
                 sources = {i: f"{self._source_in(found, i)} {edited[i]}" for i in ids if i in edited and found.has(i)}
                 self._locate_current(current, name, sources, edited, found)
             return found
-        words = self.locate("words", ids, corrected=None)
-        found.bad.extend(words.bad)
         exported = set(self.select(name, None)) if len(ids) > _MANY else {i for i in ids if self.has(i, view_of(name))}
+        alone = {i for i in exported.intersection(ids) if not self.has(i, "transcript")}  # stored before its transcript
+        words = self.locate("words", [i for i in ids if i not in alone], corrected=None)
+        found.bad.extend(words.bad)
         here = [i for i in ids if words.has(i) or i in exported]
         self._locate_sent(kind, name, [i for i in here if i in exported], found)
         sources = {}

@@ -300,7 +300,13 @@ class Catalog:
     @contextlib.contextmanager
     def _connection(self, *, create: bool) -> Iterator[sqlite3.Connection]:
         """Open the file; in memory if there is none and none can be made."""
-        db = self._open()
+        try:
+            db = self._open()
+        except sqlite3.OperationalError as error:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if create or code not in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN):
+                raise
+            db = self._open(only_read=True)  # a full disk has no room for the files of SQLite, but can be read
         if db is None and (create or (is_writable(self.root) and self._has_content())):
             self._make_again(warn=False)
             db = self._open()
@@ -314,7 +320,7 @@ class Catalog:
                 self._fill(self._in_memory)
             yield self._in_memory
 
-    def _open(self) -> sqlite3.Connection | None:
+    def _open(self, *, only_read: bool = False) -> sqlite3.Connection | None:
         """Open the file; None if it is missing, empty, damaged at its beginning, or of another version."""
         if self.path.is_symlink():
             raise CorpusError(
@@ -323,8 +329,9 @@ class Catalog:
             )
         if not self.path.is_file() or not self.path.stat().st_size:
             return None
-        writable = is_writable(self.root)
-        died = self.path.with_name(f"{self.path.name}-wal").exists()
+        writable = is_writable(self.root) and not only_read
+        log = self.path.with_name(f"{self.path.name}-wal")
+        died = log.exists() and log.stat().st_size > 0
         mode: Any = "rw" if writable else "ro"
         immutable = not writable and not died
         db = None
@@ -354,6 +361,11 @@ class Catalog:
                     raise
                 return False
 
+    def _is_database(self) -> bool:
+        """Return True if the file begins as one of SQLite does; then it is one of another version."""
+        with self.path.open("rb") as file:
+            return file.read(16) in (b"", b"SQLite format 3\0")
+
     def _has_content(self) -> bool:
         return self.records.folder.is_dir() or (self.root / "raw").is_dir() or older_layout.is_there(self.root)
 
@@ -362,10 +374,11 @@ class Catalog:
             if self.is_sound():  # another process has made it in the meantime
                 return
             was_there = self.path.exists()
+            is_damaged = was_there and (warn or not self._is_database())
             jobs = self._make()
-        if warn and (jobs or was_there):
+        if is_damaged or (warn and jobs):
             warnings.warn(
-                f"the catalog of the corpus {self.root} was {'damaged' if was_there else 'missing'}. It was rebuilt "
+                f"the catalog of the corpus {self.root} was {'damaged' if is_damaged else 'missing'}. It was rebuilt "
                 f"with {quantity(jobs, 'submission')}",
                 CorpusWarning,
                 stacklevel=5,

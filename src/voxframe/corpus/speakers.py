@@ -363,8 +363,8 @@ def _match_voices(
     threshold = THRESHOLD if threshold is None else checked("threshold", threshold, Number(-1, 1))
     speakers = people.table(ids)
     vectors = voice_vectors(archive, speakers, audio)
-    heard = ~np.isnan(vectors).any(axis=1)
-    speakers, vectors = speakers.loc[heard].reset_index(drop=True), vectors[heard]
+    heard = np.flatnonzero(~np.isnan(vectors).any(axis=1))
+    speakers, vectors = speakers.iloc[heard].reset_index(drop=True), vectors[heard]
     matched = people_by_voice(
         speakers, vectors, threshold, {who for of in people.all().values() for who in of.values()}
     )

@@ -132,8 +132,8 @@ def color_indexes(names: Sequence[object], named: Mapping[Any, Any] | None = Non
         kind: What the names are.
 
     Example:
-        >>> color_indexes(["call · B", "A", "host"]), color_indexes(["Example", "B"], {"C": "Example"})
-        ([1, 0, 2], [2, 1])
+        >>> color_indexes(["call · B", "A"]), color_indexes(["Example", "B"], {"C": "Example"})
+        ([1, 0], [2, 1])
     """
     keys = [name.rpartition(" · ")[2] if isinstance(name, str) else None for name in names]
     label_of: dict[Any, Any] = {}
