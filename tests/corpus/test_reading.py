@@ -527,7 +527,9 @@ def test_a_payload_that_cannot_be_opened_stops_nothing(tmp_path: Path) -> None:
     path.mkdir()
     table_files(corpus, "words")[0].unlink()
     for _ in range(2):
-        with pytest.warns(CorpusWarning, match=r"1 of 3 transcripts cannot be read .*b\.json\.zst is not a regular file"):
+        with pytest.warns(
+            CorpusWarning, match=r"1 of 3 transcripts cannot be read .*b\.json\.zst is not a regular file"
+        ):
             assert voxframe.Corpus(corpus.path).table("words")["text"].to_list() == ["a", "c"]
     path.with_name("b.original.zst").mkdir()
     with pytest.raises(CorpusError, match=r"b\.original\.zst cannot be read"):
