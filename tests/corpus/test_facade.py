@@ -15,7 +15,7 @@ _FLAT = set(
     "unanswered".split()
 )
 _NAMESPACES = {
-    "speakers": {"set", "get", "assign", "detect", "undo", "table", "undo"},
+    "speakers": {"set", "get", "assign", "detect", "undo", "table"},
     "corrections": set(
         "set split merge move_boundary relabel set_time undo get turns word_turns history stale".split()
     ),
