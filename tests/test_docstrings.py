@@ -1,8 +1,10 @@
 import doctest
 import importlib
+import inspect
 import pkgutil
 import re
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib as mpl
@@ -55,3 +57,30 @@ def test_every_measure_says_what_it_is(name: str) -> None:
     )
     for part in parts:
         assert re.search(part, told, re.IGNORECASE | re.MULTILINE), part
+
+
+def _public_functions() -> list[tuple[str, Callable[..., object]]]:
+    """Return the public functions, and the public methods of public classes, with their names."""
+    owners = [voxframe, *(value for value in map(voxframe.__getattr__, voxframe.__all__) if inspect.ismodule(value))]
+    members = [
+        (f"{owner.__name__}.{name}", getattr(owner, name)) for owner in owners for name in getattr(owner, "__all__", ())
+    ]
+    classes = [(name, value) for name, value in members if inspect.isclass(value)]
+    methods = [
+        (f"{name}.{method}", function)
+        for name, value in classes
+        for method, function in vars(value).items()
+        if inspect.isfunction(function) and not method.startswith("_")
+    ]
+    return [(name, value) for name, value in members if inspect.isfunction(value)] + methods
+
+
+@pytest.mark.parametrize(("name", "function"), _public_functions())
+def test_every_parameter_of_a_public_function_is_described(name: str, function: Callable[..., object]) -> None:
+    """A public docstring that has `Args:` describes every parameter."""
+    text = inspect.getdoc(function) or ""
+    if "Args:" not in text:
+        return
+    parameters = [p for p in inspect.signature(function).parameters if p != "self"]
+    missing = [p for p in parameters if not re.search(rf"^    \*{{0,2}}(.*\b, )?\*{{0,2}}{p}\b.*:", text, re.MULTILINE)]
+    assert not missing, name

@@ -31,9 +31,6 @@ def file_name(transcript_id: str) -> str:
     A plain id (lower-case letters, digits, `_`, `-`, at most 128 characters) is its own name. Any other id becomes a
     readable prefix, `~` and a hash; the files themselves contain the id.
 
-    Args:
-        transcript_id: Id of the transcript, any text.
-
     Returns:
         A name of at most 128 characters that is safe on every file system and different for different ids.
 
@@ -114,12 +111,7 @@ def write_atomic(path: Path, content: bytes | Callable[[IO[bytes]], object], *, 
     """Create or replace a file in one step: readers see either the old file or the complete new one.
 
     Args:
-        path: The file.
-        content: The new content, or a function that writes it to an open binary file.
         durable: Flush the file and the rename to the disk before returning. Without it, a power cut may undo the write.
-
-    Raises:
-        OSError: The file cannot be written; the old one is unchanged.
     """
     hidden = hidden_path(path)
     try:
@@ -139,8 +131,6 @@ def put_in_place(complete: Path, path: Path, *, durable: bool = True) -> None:
 
     Args:
         complete: The file, already flushed to the disk if `durable`.
-        path: Its final path, in the same folder.
-        durable: Flush the rename to the disk before returning.
     """
     complete.replace(path)
     if durable:
@@ -163,9 +153,6 @@ def in_threads(work: Callable[[T], R], items: Iterable[T], threads: int = _THREA
 
     After an error or Ctrl-C, it is not called for the items that no thread has begun. If no thread can be started,
     because there are too many or the interpreter is shutting down, it is called in this thread.
-
-    Returns:
-        The results in order.
     """
     waiting = deque(enumerate(items))
     count, results = len(waiting), dict[int, R]()
@@ -205,9 +192,6 @@ def file_lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
     Args:
         path: The lock file. It is created, together with its folder, and removed when the lock is released.
         wait: Wait until the lock is free. False: yield False if it is held elsewhere.
-
-    Yields:
-        True if the lock is held.
     """
     lock = acquire_lock(path, wait=wait)
     if lock is None:
@@ -253,15 +237,11 @@ def open_sqlite(
     """Open a database that survives power cuts and leaves no deleted text in the file.
 
     Args:
-        path: The file.
         mode: "rwc" creates a missing file, "rw" and "ro" (read-only) do not.
         immutable: The file cannot change, so SQLite takes no locks. For read-only folders.
         pragmas: Use a write-ahead log, full synchronization and secure deletion; never done in mode "ro".
         timeout_s: Maximum seconds to wait for a lock of another process.
         **options: Other arguments of `sqlite3.connect`.
-
-    Raises:
-        sqlite3.Error: The file cannot be opened, or is not a database.
     """
     # A URI, because SQLite would parse a plain path that begins with "file:" as one.
     uri = f"{path.absolute().as_uri()}?mode={mode}{'&immutable=1' if immutable else ''}"

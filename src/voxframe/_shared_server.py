@@ -32,11 +32,7 @@ class ServerRecord:
     """A running shared server.
 
     Attributes:
-        base_url: Its URL.
-        pid: Its process id.
-        version: Version of voxframe that it runs.
         choices: Hash of the settings that it was started with, see `choices_of`.
-        host: Name of its machine.
         started: Time of its start, in seconds since 1970.
     """
 
@@ -49,15 +45,7 @@ class ServerRecord:
 
 
 class ServerFile:
-    """The record of the shared server of a data directory, readable by its owner only.
-
-    Args:
-        folder: Data directory of the server.
-
-    Attributes:
-        folder: The data directory.
-        key_file: File with the API key of the server.
-    """
+    """The record of the shared server of a data directory, readable by its owner only."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -139,11 +139,6 @@ def cues(words: Iterable[Cue], chars: int = DEFAULT_CHARS, speaker: str | None =
 
     Args:
         words: Words in order; each may contain more than one word. A word longer than a caption is split.
-        chars: Maximum number of characters in a caption.
-        speaker: Speaker of the turn.
-
-    Yields:
-        Captions from the start of their first word to the end of their last word. The length may be zero.
     """
     run: list[_Piece] = []
     end = 0
@@ -283,8 +278,6 @@ def quantity(count: int, noun: str, plural: str | None = None) -> str:
     """Return a number with its noun.
 
     Args:
-        count: The number.
-        noun: The noun for one.
         plural: The noun for other numbers. None (default): with an `s`.
 
     Example:
@@ -299,7 +292,6 @@ def clock(seconds: float, *, hours: bool = False) -> str:
 
     Args:
         seconds: The time, rounded to whole seconds.
-        hours: Use h:mm:ss for shorter times too.
 
     Example:
         >>> clock(75), clock(75, hours=True), clock(3675)

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 class Vox:
     """Analysis and plots of a DataFrame that voxframe loaded, or of one with the same columns.
 
-    Args:
-        df: The DataFrame.
-
     Example:
         >>> import voxframe
         >>> words = voxframe.load_words({"id": "a", "words": [{"text": "Hi", "start": 0, "end": 400, "speaker": "A"}]})

@@ -111,9 +111,6 @@ def describe(table: str | None = None) -> Description:
 def describe_option(name: str) -> Description:
     """Describe an option of a transcription job; if its values are a list, with a row per value.
 
-    Raises:
-        OptionError: There is no such option.
-
     Example:
         >>> describe_option("language_code").rows[6]
         ('de', 'German')
@@ -197,11 +194,7 @@ def _cell(text: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the page, or check it.
-
-    Returns:
-        0, or 1 if the page is not up to date.
-    """
+    """Write the page, or check it."""
     parser = argparse.ArgumentParser(prog="python -m voxframe.dictionary", description="Write data/dictionary.md.")
     parser.add_argument("--check", action="store_true", help="write nothing; fail if the page is not up to date")
     parser.add_argument("page", nargs="?", type=Path, default=PAGE, help=f"the page (default {PAGE.as_posix()})")

@@ -111,12 +111,7 @@ class SentenceEncoder:
 
 @cache
 def load() -> SentenceEncoder:
-    """Return the encoder, one per process. Downloads nothing.
-
-    Raises:
-        MissingExtraError: ctranslate2 or tokenizers is not installed.
-        ModelError: The model is not on this machine, or its files are damaged.
-    """
+    """Return the encoder, one per process. Downloads nothing."""
     return SentenceEncoder(converted())
 
 
@@ -158,12 +153,8 @@ def _convert(source: Path, folder: Path, changes: Path | None = None) -> None:
     """Convert the official files into a folder that CTranslate2 reads. One that another process made is kept.
 
     Args:
-        source: Folder with the official files.
         folder: The folder to make, all at once; a damaged one is replaced.
         changes: See `converted`.
-
-    Raises:
-        ModelError: The folder cannot be written.
     """
     added = {} if changes is None else dict(np.load(changes))
     try:

@@ -17,8 +17,6 @@ class Measure:
     """Definition of a measure.
 
     Attributes:
-        name: Name of the column.
-        numerator: Quantity that is counted or added up.
         denominator: Quantity by which it is divided; empty for none.
         unit: Unit of the values; empty for a number without one.
         source: Publication that defines it; empty for plain sums and ratios.
@@ -118,14 +116,7 @@ MEASURES = {
 
 
 def defines(*names: str) -> Callable[[Function], Function]:
-    """Add the definitions of measures to the docstring of a function, before its examples.
-
-    Args:
-        *names: Columns of the result that are measures.
-
-    Raises:
-        KeyError: A name is not in `MEASURES`.
-    """
+    """Add the definitions of measures to the docstring of a function, before its examples."""
     lines = [f"        - {MEASURES[name]}" for name in names]
 
     def add(function: Function) -> Function:

@@ -136,10 +136,6 @@ class Field:
     """One field of a transcription request.
 
     Attributes:
-        name: Name of the field in the request.
-        type: Check, conversion and JSON Schema of its values.
-        help: One line that says what it does.
-        group: Heading under which a form shows it.
         default: Value that the service uses if the field is absent; None if it has none.
         secret: True if the value must never be shown.
     """
@@ -367,12 +363,6 @@ def check(**options: Unpack[TranscriptOptions]) -> dict[str, Any]:
     Args:
         **options: Any field of `TranscriptOptions`.
 
-    Returns:
-        The JSON body, without `audio_url`.
-
-    Raises:
-        OptionError: An option is unknown or its value is not allowed. The message lists every problem.
-
     Example:
         >>> check(speaker_labels=True, speakers_expected=2)
         {'speaker_labels': True, 'speakers_expected': 2}
@@ -388,11 +378,7 @@ def check(**options: Unpack[TranscriptOptions]) -> dict[str, Any]:
 
 
 def check_address(audio_url: str) -> str:
-    """Return the URL of a recording if it is an http or https URL.
-
-    Raises:
-        OptionError: It is not.
-    """
+    """Return the URL of a recording if it is an http or https URL."""
     try:
         return _URL.convert(audio_url)
     except values.InvalidValueError as e:

@@ -211,12 +211,8 @@ def _table(
     """Return a table built from a response of the service.
 
     Args:
-        name: Name of the table.
-        grain: Meaning of one row.
         *columns: All columns but the first and `extra`.
         root: Path of the object that has the values of a row; the paths of `columns` are relative to it.
-        source: The response.
-        first: Column with the id of what the response is about.
         key: Columns that identify a row. Default: the first column and all columns without nulls.
     """
     inside = (replace(c, path=f"{root}.{c.path}") if root and c.path else c for c in columns)

@@ -135,9 +135,6 @@ def resolve(
             else 600.
         max_response_mb: Maximum size of a response in MiB. None (default): `VOXFRAME_MAX_RESPONSE_MB`, else 256.
 
-    Raises:
-        SettingsError: A setting is invalid.
-
     Example:
         >>> resolve("https://speech.example", api_key="not-shown").stream_url
         'wss://speech.example'

@@ -32,11 +32,7 @@ class ValueType(Protocol):
     """A kind of value that an option can have."""
 
     def convert(self, value: object) -> Any:
-        """Return the value as it is sent.
-
-        Raises:
-            InvalidValueError: The value is not allowed.
-        """
+        """Return the value as it is sent."""
         ...
 
     @property
@@ -123,8 +119,6 @@ class Choice:
     """One of a closed list of strings.
 
     Attributes:
-        allowed: The strings.
-        aliases: Other accepted spellings, each with its string.
         meanings: Meanings of strings that do not explain themselves, such as names of languages by code.
     """
 
@@ -299,22 +293,14 @@ def shown(value: object) -> str:
 
 
 def name_list(given: str | Iterable[str], what: str = "tables and columns") -> list[str]:
-    """Return one name or several as a list. `what` they are names of is for the error.
-
-    Raises:
-        OptionError: It is neither text nor iterable.
-    """
+    """Return one name or several as a list. `what` they are names of is for the error."""
     if not isinstance(given, Iterable):
         raise OptionError(f"{what} are given as a name or a list of names, got {shown(given)}")
     return [given] if isinstance(given, str) else list(given)
 
 
 def checked(name: str, given: object, kind: ValueType) -> Any:
-    """Return an argument as its kind converts it.
-
-    Raises:
-        OptionError: It is not allowed.
-    """
+    """Return an argument as its kind converts it."""
     try:
         return kind.convert(given)
     except InvalidValueError as reason:
@@ -322,11 +308,7 @@ def checked(name: str, given: object, kind: ValueType) -> Any:
 
 
 def checked_timeout(given: object) -> float | None:
-    """Return the argument `timeout`, a number of seconds. None stands for no limit.
-
-    Raises:
-        OptionError: It is neither.
-    """
+    """Return the argument `timeout`, a number of seconds. None stands for no limit."""
     seconds: float | None = None if given is None else checked("timeout", given, Number(0, unit="seconds"))
     return seconds
 

@@ -22,10 +22,6 @@ def main(
 
     Args:
         argv: Arguments without the program's name. None (default): those of the process.
-        parser_class: Class of the parser, which reports invalid arguments.
-
-    Returns:
-        Exit status.
     """
     given = vars(make_parser(parser_class).parse_args(argv))
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(message)s")

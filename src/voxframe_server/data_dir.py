@@ -39,11 +39,7 @@ def upload_id(url: str) -> str | None:
 
 @dataclass(frozen=True)
 class DataDir:
-    """Files and folders of a data directory.
-
-    Attributes:
-        root: The data directory.
-    """
+    """Files and folders of a data directory."""
 
     root: Path
 

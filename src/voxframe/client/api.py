@@ -28,13 +28,8 @@ def create_transcript(
     """Submit a job. Warn if the service ignores some of the options.
 
     Args:
-        http: The transport.
-        audio_url: URL of the media.
         body: Options as returned by `voxframe.options.check`.
         attempts: Maximum number of requests. None (default) uses the number of the transport.
-
-    Returns:
-        The transcript id and the response.
     """
     response = http.request("POST", "/v2/transcript", json={"audio_url": audio_url, **body}, attempts=attempts)
     if ignored := response.headers.get("x-ignored-options"):
@@ -50,12 +45,7 @@ def create_transcript(
 def get_transcript(
     http: Transport, transcript_id: str, view: View = "transcript", *, attempts: int | None = None
 ) -> HTTPResponse:
-    """Fetch a transcript, or its sentences or paragraphs.
-
-    Raises:
-        OptionError: There is no such view, or the id is not usable.
-        NotFoundError: The service has no transcript with this id.
-    """
+    """Fetch a transcript, or its sentences or paragraphs."""
     if view not in ("transcript", "sentences", "paragraphs"):
         raise OptionError(f"the view is {view!r}; give 'transcript', 'sentences' or 'paragraphs'")
     suffix = "" if view == "transcript" else f"/{view}"
@@ -129,10 +119,6 @@ def get_subtitles(
     """Fetch the captions of a completed transcript and write them to `path`, if it is given.
 
     The format is `subtitle_format`, else the suffix of `path`, else SRT.
-
-    Raises:
-        OptionError: The format, the number or the path is not allowed; nothing was sent.
-        ServiceError: The request failed.
     """
     target = None if path is None else as_path(path)
     if subtitle_format is None:
@@ -156,11 +142,7 @@ def get_subtitles(
 def search_words(
     http: Transport, transcript_id: str, terms: results.Term | Iterable[results.Term]
 ) -> results.WordSearchMatches:
-    """Search a completed transcript for words and phrases.
-
-    Raises:
-        OptionError: A phrase is empty or too long; nothing was sent.
-    """
+    """Search a completed transcript for words and phrases."""
     params = {"words": ",".join(results.check_terms(terms))}
     response = http.request("GET", f"{transcript_path(transcript_id)}/word-search", params=params)
     return results.word_search_result(transcript_id, response.data, response.content)
@@ -178,11 +160,7 @@ def get_progress(http: Transport) -> dict[str, float]:
 
 
 def create_token(http: Transport, expires_in: int) -> str:
-    """Create a temporary token for one streaming session.
-
-    Raises:
-        OptionError: `expires_in` is out of range; nothing was sent.
-    """
+    """Create a temporary token for one streaming session."""
     body = {"expires_in": checked("expires_in", expires_in, Integer(*TOKEN_SECONDS, "seconds"))}
     response = http.request("POST", "/v2/realtime/token", json=body, repeatable=True)
     token = as_text(response.data.get("token"))
@@ -192,31 +170,19 @@ def create_token(http: Transport, expires_in: int) -> str:
 
 
 def transcript_path(transcript_id: str) -> str:
-    """Return the path of a transcript, with the id quoted.
-
-    Raises:
-        OptionError: The id is not usable.
-    """
+    """Return the path of a transcript, with the id quoted."""
     return f"/v2/transcript/{path_segment(transcript_id, 'a transcript', 'Transcript.id')}"
 
 
 def path_segment(identifier: str, of: str, attribute: str) -> str:
-    """Quote an identifier as one segment of a path; `of` and `attribute` are for the error message.
-
-    Raises:
-        OptionError: It is not a string, is blank, or would change the path.
-    """
+    """Quote an identifier as one segment of a path; `of` and `attribute` are for the error message."""
     if not isinstance(identifier, str) or identifier.strip() in ("", ".", "..") or not is_unicode(identifier):
         raise OptionError(f"{identifier!r} is not the id of {of}; give the text of {attribute}")
     return quote(identifier, safe="")
 
 
 def check_directory(target: Path) -> None:
-    """Check that the directory of a file to be written exists.
-
-    Raises:
-        OptionError: It does not.
-    """
+    """Check that the directory of a file to be written exists."""
     directory = target.absolute().parent
     if not directory.is_dir():
         raise OptionError(f"the directory {directory} does not exist; make it, or name another")

@@ -48,11 +48,7 @@ def stopped_by(stop: threading.Event) -> Iterator[None]:
 
 
 def check_wanted() -> None:
-    """Check that the caller still awaits this work.
-
-    Raises:
-        ServiceError: The wait was cancelled.
-    """
+    """Check that the caller still awaits this work."""
     stop = _stop.get()
     if stop is not None and stop.is_set():
         raise ServiceError("the wait was cancelled")
@@ -63,9 +59,6 @@ class Workers:
 
     It is separate from the default pool of asyncio. User tasks may fill that one, and it keeps the interpreter from
     exiting while a request hangs.
-
-    Args:
-        count: Maximum number of threads.
     """
 
     def __init__(self, count: int) -> None:
@@ -196,12 +189,7 @@ class Portal:
         An interrupt (Ctrl-C, "interrupt kernel") or the timeout cancels the coroutine and waits for its cleanup.
 
         Args:
-            make: Returns the coroutine.
             timeout: Maximum seconds to wait; None has no limit.
-
-        Raises:
-            ServiceError: It was called on the portal's loop, which would be a deadlock.
-            ServiceTimeoutError: It took longer than `timeout`.
         """
         loop = self.loop
         if self.inside:

@@ -33,14 +33,7 @@ _ENGINE_VARIABLES = ("VOXFRAME_ENGINE", "VOXFRAME_MODEL", "VOXFRAME_MODEL_NANO")
 
 @dataclass
 class EmbeddedServer:
-    """A running embedded server.
-
-    Attributes:
-        base_url: Its URL.
-        api_key_file: File with its API key.
-        log: Its log file.
-        pid: Its process id.
-    """
+    """A running embedded server."""
 
     base_url: str
     api_key_file: Path
@@ -65,9 +58,6 @@ class EmbeddedServer:
         """Allow webhooks to the origin of `url`, although it is not on the public internet.
 
         Only the process that started the server can do this, over the pipe between the two.
-
-        Raises:
-            ServiceUnreachableError: The server has ended or did not confirm.
         """
         parts = urlsplit(url)
         origin = f"{parts.scheme}://{parts.netloc}"
@@ -117,11 +107,6 @@ def launch(settings: Settings) -> EmbeddedServer:
 
     Args:
         settings: Settings returned by `settings.resolve`; the data directory and `llm_prefix` are used.
-
-    Raises:
-        MissingExtraError: The extra `local` is not installed.
-        ServiceUnreachableError: The server ended during the start; the message contains the end of its log.
-        ServiceTimeoutError: The server did not start in time; the message contains the end of its log.
     """
     folder = settings.data_dir.expanduser().absolute() / "service"
     with _lock:
@@ -140,9 +125,6 @@ def allow_webhooks(url: str) -> None:
 
     Args:
         url: The URL; its origin is allowed.
-
-    Raises:
-        ServiceUnreachableError: A server did not confirm.
     """
     for service in list(_running.values()):
         if service.running:
@@ -168,11 +150,7 @@ def share(base_url: str, file: ServerFile) -> None:
 
 
 def check_installed() -> None:
-    """Check that the packages of the embedded server are installed, and download its models.
-
-    Raises:
-        MissingExtraError: The extra `local` is not installed.
-    """
+    """Check that the packages of the embedded server are installed, and download its models."""
     if not all(find_spec(name) for name in _NEEDED):
         raise MissingExtraError("local", "The embedded server")
     _fetch_models()
@@ -215,16 +193,7 @@ def spawn(folder: Path, llm_prefix: str, *arguments: str, pipes: int) -> tuple[s
     """Start a server process.
 
     Args:
-        folder: Its data directory.
-        llm_prefix: First path segment of the language-model endpoints.
-        *arguments: More arguments.
         pipes: Its standard input and output, as in `subprocess`.
-
-    Returns:
-        The process, its log file, and the position in it where the log of this start begins.
-
-    Raises:
-        ServiceUnreachableError: The data directory cannot be used.
     """
     with open_log(folder) as written:
         begin = written.tell()
@@ -246,11 +215,7 @@ def spawn(folder: Path, llm_prefix: str, *arguments: str, pipes: int) -> tuple[s
 
 
 def open_log(folder: Path) -> IO[bytes]:
-    """Create the data directory of a server, closed to other users, and open its log.
-
-    Raises:
-        ServiceUnreachableError: The data directory cannot be used.
-    """
+    """Create the data directory of a server, closed to other users, and open its log."""
     try:
         private_folder(folder)
         return (folder / "service.log").open("ab")

@@ -39,9 +39,6 @@ class RetryBudget:
     """A limit on the retries of all requests of a client, so that a service in trouble is not overloaded.
 
     Each retry costs one; each success returns a tenth.
-
-    Args:
-        capacity: Maximum number of retries in a row.
     """
 
     def __init__(self, capacity: float = 30.0) -> None:
@@ -77,9 +74,6 @@ def wait_after(
     that requests 0 seconds or an invalid time is not called in a tight loop.
 
     Args:
-        error: The error.
-        failures: Failures in a row before this one.
-        most: Number of failures in a row after which to give up.
         base_s: Maximum backoff after the first failure in seconds; it doubles with each further one.
         cap_s: Maximum backoff in seconds.
     """
@@ -95,9 +89,6 @@ def pause(error: ServiceError, attempt: int, *, tries: int, repeatable: bool, bu
     """Return seconds to wait before a request is sent again, or None if it must not be.
 
     Args:
-        error: The error.
-        attempt: Attempts before this one.
-        tries: Maximum number of attempts.
         repeatable: True if sending the request twice is safe.
         budget: Retry budget of the client; only retries without a time announced by the service use it.
     """
@@ -119,12 +110,6 @@ def from_response(error: ServiceError, method: str, path: str, base_url: str) ->
 
     If the embedded server of this URL has ended, another program has its port now, such as the embedded server of
     another process. Then the error says that the server has ended, because the response is about something else.
-
-    Args:
-        error: The error according to the response.
-        method: HTTP method of the request.
-        path: Path of the request.
-        base_url: URL of the service.
     """
     if not embedded.has_ended(base_url):
         return error
@@ -209,8 +194,6 @@ def advised(error: ServiceError, path: str, *, repeatable: bool) -> ServiceError
     """Add to the message of an error if its request can be sent again, and return the error.
 
     Args:
-        error: The error, after the last attempt.
-        path: Path of the request.
         repeatable: True if sending the request twice is safe.
     """
     if not error.possibly_delivered:

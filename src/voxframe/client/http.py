@@ -357,7 +357,6 @@ class ConcurrencyLimiter:
     """Limits concurrent requests to a host, over all clients of this process.
 
     Args:
-        host: Host and port of the service.
         count: Maximum number of concurrent requests. Clients of one host with the same number share the limit.
     """
 

@@ -86,11 +86,7 @@ class Purge:
 def read_response(
     response: HTTPResponse, task: str | None, prompt: str | None = None, transcript_ids: tuple[str, ...] = ()
 ) -> LlmResponse:
-    """Read a language-model response: a text, or a list of questions with their replies.
-
-    Raises:
-        UnreadableAnswerError: It has neither.
-    """
+    """Read a language-model response: a text, or a list of questions with their replies."""
     data = response.data
     given, request_id = data.get("response"), as_text(data.get("request_id"))
     if request_id is None or not isinstance(given, str | list):
@@ -131,10 +127,6 @@ class LanguageModelApi:
 
     A request that generates something is sent once: it costs money, and the service may have processed it even if no
     response arrived. All requests wait for the rate limit that the service announces.
-
-    Args:
-        http: The transport.
-        prefix: First segment of the paths.
     """
 
     def __init__(self, http: Transport, prefix: str) -> None:
@@ -153,14 +145,7 @@ class LanguageModelApi:
         """Generate a response.
 
         Args:
-            task: Kind of request.
             transcripts: Transcripts it is about; None if `options` has `input_text`.
-            options: Options common to all tasks.
-            fields: Fields of this task.
-
-        Raises:
-            OptionError: An argument is invalid; nothing was sent.
-            ServiceError: The request failed.
         """
         body = llm_requests.body(transcripts, options) | fields
         path = f"/{self._prefix}/v3/generate/{task}"

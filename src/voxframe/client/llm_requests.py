@@ -59,11 +59,7 @@ _NUMBERS: dict[str, ValueType] = {
 
 
 def body(transcripts: Transcripts | None, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the body of a request.
-
-    Raises:
-        OptionError: Neither or both of transcripts and text are given, there are too many, or a value is out of range.
-    """
+    """Return the body of a request."""
     unknown = sorted(set(options) - set(LlmOptions.__annotations__))
     if unknown:
         allowed = ", ".join(LlmOptions.__annotations__)
@@ -92,9 +88,6 @@ def transcript_ids(transcripts: Any) -> list[str]:
     Args:
         transcripts: An id, a handle, an iterable of these, or a table with a column `transcript_id`. A column
             `audio_duration_s` of the table is used to check the total duration.
-
-    Raises:
-        OptionError: There are none, there are too many, they are too long, or one is not completed.
     """
     found: dict[str, float] = {}
     for one, hours in _given(transcripts):
@@ -191,22 +184,14 @@ def questions(given: str | LlmQuestion | Iterable[str | LlmQuestion]) -> list[di
 
 
 def text(name: str, value: object) -> str:
-    """Return a string after checking that it is not empty.
-
-    Raises:
-        OptionError: It is empty or not a string.
-    """
+    """Return a string after checking that it is not empty."""
     if not isinstance(value, str) or not value.strip():
         raise OptionError(f"{name} is {shown(value)}; give a string that is not empty")
     return value
 
 
 def jsonable(name: str, value: object) -> None:
-    """Check that a value can be written as JSON.
-
-    Raises:
-        OptionError: It cannot.
-    """
+    """Check that a value can be written as JSON."""
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:

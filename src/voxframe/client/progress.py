@@ -16,7 +16,6 @@ class Progress:
     """A progress bar that appears after one second.
 
     Args:
-        label: Description of the operation.
         total: Number of bytes, or 0 if unknown; None shows the elapsed time only.
         jobs: Number of jobs, instead of bytes.
         shares: Jobs advance by shares of a job, see `move`.

@@ -85,16 +85,6 @@ def _download(http: Transport, url: str, target: Path, progress: Progress, max_b
 
     Args:
         http: The transport. It only sends the key to the service itself.
-        url: A URL that is valid for a limited time.
-        target: The file.
-        progress: Progress bar to advance.
-        max_bytes: Maximum size of the file.
-
-    Raises:
-        NotFoundError: The URL has expired, or there is no such file.
-        ResponseTooSlowError: Less than `MIN_BYTES` arrived in `WINDOW_S` seconds. The next call resumes.
-        ResponseTooLargeError: The file has more than `max_bytes`.
-        ServiceError: The download failed.
     """
     name = hashlib.sha256(urlsplit(url).path.encode()).hexdigest()[:8]
     part = _Part(target.with_name(f".{target.name}.{name}.part"))
@@ -166,12 +156,7 @@ def _more(http: Transport, url: str, part: _Part, progress: Progress, max_bytes:
 
 
 def _refuse_expired(url: str) -> None:
-    """Check the scheme and the expiry time of a URL before it is requested.
-
-    Raises:
-        NotFoundError: The URL has expired.
-        ServiceError: It is not an http or https URL.
-    """
+    """Check the scheme and the expiry time of a URL before it is requested."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -271,13 +256,7 @@ class RedactedAudio:
 
 
 def get(http: Transport, transcript_id: str, timeout: float | None, progress: bool | None) -> RedactedAudio:
-    """Wait until the redacted audio of a transcript is ready.
-
-    Raises:
-        BadRequestError: It was not requested, or has expired.
-        ServiceTimeoutError: It was not ready in time.
-        ServiceError: The request failed.
-    """
+    """Wait until the redacted audio of a transcript is ready."""
     found: list[RedactedAudio] = []
     waiting.run(_steps(http, transcript_id, found.append, timeout, progress), http.sleep)
     return found[0]

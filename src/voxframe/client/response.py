@@ -198,11 +198,7 @@ def clean(text: str, limit: int = 500) -> str:
 
 
 def parse_json(content: bytes) -> Any:
-    """Parse JSON bytes, tolerating a BOM, NaN and invalid UTF-8.
-
-    Raises:
-        ValueError: They are not JSON.
-    """
+    """Parse JSON bytes, tolerating a BOM, NaN and invalid UTF-8."""
     try:
         return orjson.loads(content)
     except orjson.JSONDecodeError:
@@ -244,11 +240,7 @@ def as_text(value: object) -> str | None:
 
 
 def as_path(value: str | os.PathLike[str]) -> Path:
-    """Return a path with `~` expanded, if the home directory is known.
-
-    Raises:
-        OptionError: The value is not a path, or is empty.
-    """
+    """Return a path with `~` expanded, if the home directory is known."""
     if not isinstance(value, str | os.PathLike):
         raise OptionError(f"the path must be a str or a Path, got {type(value).__name__}")
     if not os.fspath(value):

@@ -190,11 +190,7 @@ def _limited_pool(pool: type[HTTPConnectionPool]) -> type[HTTPConnectionPool]:
 
 
 def read_content(response: requests.Response, limits: ResponseLimits) -> bytes:
-    """Read a body. For an error, the part that arrives soon is enough.
-
-    Raises:
-        TooLarge: It is too large after decompression.
-    """
+    """Read a body. For an error, the part that arrives soon is enough."""
     is_error = response.status_code >= 300
     if is_error:
         limits.end_within(_ERROR_SECONDS)

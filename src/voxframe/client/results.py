@@ -152,9 +152,6 @@ def check_terms(terms: Term | Iterable[Term]) -> list[str]:
 
     A comma separates two terms, as in the request.
 
-    Raises:
-        OptionError: There are none, or one is too long.
-
     Example:
         >>> check_terms(["smoke", "air  quality, haze", 42])
         ['smoke', 'air quality', 'haze', '42']
@@ -286,11 +283,7 @@ def filters(
     after_id: str | None,
     throttled_only: bool | None,
 ) -> dict[str, Any]:
-    """Return the query parameters of a list request.
-
-    Raises:
-        OptionError: A filter has an invalid value.
-    """
+    """Return the query parameters of a list request."""
     kinds: dict[str, tuple[object, ValueType]] = {
         "limit": (limit, Integer(1, LIST_LIMIT, "transcripts per page")),
         "status": (status, Choice(STATUSES)),

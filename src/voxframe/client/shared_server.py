@@ -36,10 +36,6 @@ def share(settings: Settings) -> Settings:
 
     A running server of another version of voxframe, or with another model or language model, is replaced. If it has
     unfinished jobs, it is used as it is, and one line on stderr says so.
-
-    Raises:
-        MissingExtraError: The extra `local` is not installed.
-        ServiceError: The server could not be started, or it does not respond.
     """
     file = server_file(settings)
     embedded.open_log(file.folder).close()
@@ -71,11 +67,7 @@ def status(settings: Settings) -> tuple[ServerRecord, int, int] | None:
 
 
 def stop(settings: Settings) -> ServerRecord | None:
-    """Stop the shared server. Unfinished jobs are queued for the next start.
-
-    Returns:
-        The server that was stopped, or None if none was running.
-    """
+    """Stop the shared server. Unfinished jobs are queued for the next start."""
     file = server_file(settings)
     if not file.folder.is_dir():
         return None

@@ -172,11 +172,7 @@ class Transcript:
         return api.get_transcript(self._http, self.id, view).content
 
     def _poll(self) -> None:
-        """Fetch the current state with one request.
-
-        Raises:
-            UnreadableAnswerError: The response has no status.
-        """
+        """Fetch the current state with one request."""
         self.refresh(attempts=1)
         if self.status is None:
             raise self._known().unreadable()

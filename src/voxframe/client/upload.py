@@ -36,14 +36,9 @@ class UploadSource:
         media: Path, bytes or binary file.
 
     Attributes:
-        label: Name for progress bars and messages.
         path: Path as given; None if it is not a path.
         size: Number of bytes; None if unknown.
         repeatable: True if it can be sent again from the start.
-
-    Raises:
-        AudioError: It does not exist, is a directory, is empty or cannot be read.
-        OptionError: It is a URL, or of another type.
     """
 
     def __init__(self, media: Media) -> None:
@@ -143,12 +138,7 @@ class UploadBody:
             yield chunk
 
     def read(self, count: int = -1) -> bytes:
-        """Return at most `count` bytes, and never more than the announced size.
-
-        Raises:
-            AudioError: The file ended early or can no longer be read.
-            ServiceError: The caller was cancelled.
-        """
+        """Return at most `count` bytes, and never more than the announced size."""
         check_wanted()
         if count < 0:
             count = CHUNK_BYTES if self._left is None else self._left
@@ -181,10 +171,6 @@ def send(http: Transport, recording: UploadSource, progress: Progress) -> str:
 
     An upload is free and can be repeated. A service that refuses an upload early closes the connection, so the client
     never reads why. A small request after such a failure raises an error with the reason, for example an invalid key.
-
-    Raises:
-        AudioError: The recording can no longer be read.
-        ServiceError: The upload failed.
     """
     sent, failures = progress.count, 0
 
@@ -211,11 +197,7 @@ def send(http: Transport, recording: UploadSource, progress: Progress) -> str:
 
 
 def remote_url(audio: object) -> str | None:
-    """Return `audio` if it is an http or https URL, and None if it is a path or media.
-
-    Raises:
-        OptionError: It is a URL with another scheme.
-    """
+    """Return `audio` if it is an http or https URL, and None if it is a path or media."""
     if not isinstance(audio, str):
         return None
     scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]+)://", audio)

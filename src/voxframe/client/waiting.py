@@ -92,7 +92,6 @@ def interval(waited_s: float, audio_s: float | None = None, *, local: bool = Fal
         waited_s: Seconds waited so far.
         audio_s: Duration of the audio in seconds, if known.
         local: True if the server runs on this machine.
-        first: True before the first request.
     """
     if local and first:
         return 0.5
@@ -106,9 +105,6 @@ class PollState:
     Args:
         timeout_s: Maximum seconds to wait; None has no limit.
         local: True if the server runs on this machine.
-
-    Raises:
-        OptionError: The timeout is not a number of at least 0.
     """
 
     def __init__(self, timeout_s: float | None, *, local: bool) -> None:
@@ -134,9 +130,6 @@ class PollState:
         Args:
             wanted_s: Minimum seconds; more if the service requests more.
             what: Description of what is not finished, for the error message.
-
-        Raises:
-            ServiceTimeoutError: The time is over.
         """
         wanted_s = max(wanted_s, min(self._asked_s, LONGEST_WAIT_S))
         self._asked_s = 0.0
@@ -148,11 +141,7 @@ class PollState:
         return min(wanted_s, left)
 
     def tolerate(self, ask: Callable[[], object]) -> Callable[[], None]:
-        """Return `ask` as a step that tolerates outages.
-
-        Raises:
-            ServiceError: The outage is too long, or the service refused the request.
-        """
+        """Return `ask` as a step that tolerates outages."""
 
         def step() -> None:
             try:
@@ -179,12 +168,7 @@ _QUEUE_S = 10.0
 
 
 def wait(http: Transport, transcript: RunningJob, timeout: float | None, progress: bool | None) -> None:
-    """Wait until a job is completed or has failed.
-
-    Raises:
-        ServiceTimeoutError: It was not finished in time.
-        ServiceError: The service was unreachable for too long, or refused a request.
-    """
+    """Wait until a job is completed or has failed."""
     try:
         run(steps_for_one(http, transcript, timeout, progress), http.sleep)
     except (KeyboardInterrupt, ServiceError) as error:
@@ -210,8 +194,6 @@ def steps_for_one(http: Transport, transcript: RunningJob, timeout: float | None
     """Poll a job until it is finished.
 
     Args:
-        http: The transport.
-        transcript: The job.
         timeout: Maximum seconds to wait; None has no limit.
         progress: Show progress; None only in an interactive session.
     """
@@ -245,14 +227,8 @@ def steps_for_many(
     Jobs that the list does not show are polled one by one.
 
     Args:
-        http: The transport.
-        transcripts: The jobs.
         timeout: Maximum seconds to wait; None has no limit.
         progress: Show progress; None only in an interactive session.
-
-    Raises:
-        ServiceTimeoutError: Not all were finished in time.
-        ServiceError: The service was unreachable for too long, or refused a request.
     """
     local = is_loopback(http.base_url)
     poll = PollState(timeout, local=local)

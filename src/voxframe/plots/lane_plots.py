@@ -125,11 +125,7 @@ def timeline(
 
 
 def _checked_colors(colors: object) -> list[str] | Mapping[str, str]:
-    """Return colours as a list, or as a dict by name.
-
-    Raises:
-        OptionError: One is not a colour of matplotlib, or the list is empty.
-    """
+    """Return colours as a list, or as a dict by name."""
     from matplotlib.colors import is_color_like
 
     given = colors if isinstance(colors, Mapping) else name_list(colors, "colors")  # type: ignore[arg-type]
@@ -376,7 +372,6 @@ def term_lanes(
 
     Args:
         found: Occurrences: see `occurrences`.
-        asked: Queries.
         by: As for `dispersion`.
         transcripts: The table `transcripts`; each of them has a lane.
     """

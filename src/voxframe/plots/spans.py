@@ -80,11 +80,6 @@ def spans(df: pd.DataFrame, by: str | None, purpose: str) -> Spans:
     Args:
         df: Rows with `start_ms` and `end_ms`.
         by: Column with the labels. None: `speaker`, or `channel` if there is no speaker, of each transcript.
-        purpose: Operation to name in error messages.
-
-    Raises:
-        TypeError: `df` is not a DataFrame.
-        ValueError: A column is missing.
     """
     require(df, ("start_ms", "end_ms", *([by] if by is not None else [])), purpose)
     names: list[str | None]
@@ -169,7 +164,6 @@ def transcript_names(df: pd.DataFrame, source: pd.DataFrame | None = None, last:
     Args:
         df: Rows, optionally with `transcript_id`.
         source: Rows from which `df` was computed, which may have the column `recording`.
-        last: Text at the end of each name.
     """
     if not several_transcripts(df):
         return pd.Series("", index=df.index, dtype=object)
@@ -195,7 +189,6 @@ def group_names(table: pd.DataFrame, keys: list[str], source: pd.DataFrame | Non
 
     Args:
         table: One row per group.
-        keys: Columns of the groups.
         source: Rows from which the table was computed, which may have the column `recording`.
     """
     keys = [key for key in keys if key != "transcript_id" or "recording" not in keys]
@@ -210,16 +203,7 @@ def group_names(table: pd.DataFrame, keys: list[str], source: pd.DataFrame | Non
 
 
 def one_transcript(df: pd.DataFrame, purpose: str, otherwise: str = "") -> None:
-    """Check that all rows belong to one transcript.
-
-    Args:
-        df: The rows.
-        purpose: Operation to name in the error message.
-        otherwise: Alternative to selecting one transcript, for the error message.
-
-    Raises:
-        ValueError: The rows belong to more than one transcript.
-    """
+    """Check that all rows belong to one transcript."""
     if several_transcripts(df):
         count = df["transcript_id"].nunique()
         raise ValueError(

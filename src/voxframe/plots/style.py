@@ -50,11 +50,6 @@ def given_or_new(ax: Axes | None, width: float, height: float) -> Axes:
 
     Args:
         ax: Axes. None: a new figure.
-        width: Width of a new figure in inches.
-        height: Its height in inches.
-
-    Raises:
-        TypeError: `ax` is something else.
     """
     import matplotlib.pyplot as plt
 
@@ -62,11 +57,7 @@ def given_or_new(ax: Axes | None, width: float, height: float) -> Axes:
 
 
 def checked_axes(ax: object) -> Axes:
-    """Return Axes.
-
-    Raises:
-        TypeError: It is something else, such as a figure or an array of Axes.
-    """
+    """Return Axes."""
     from matplotlib.axes import Axes
 
     if not isinstance(ax, Axes):
@@ -77,13 +68,7 @@ def checked_axes(ax: object) -> Axes:
 
 
 def check_lanes(count: int, noun: str, advice: str) -> None:
-    """Raise a ValueError if there are more lanes than can be told apart.
-
-    Args:
-        count: Number of lanes.
-        noun: Plural noun for the lanes.
-        advice: What to do instead.
-    """
+    """Raise a ValueError if there are more lanes than can be told apart."""
     if count > MAX_LANES:
         raise ValueError(f"{count} {noun} are too many, at most {MAX_LANES} can be shown; {advice}")
 
@@ -129,7 +114,6 @@ def color_indexes(names: Sequence[object], named: Mapping[Any, Any] | None = Non
     Args:
         names: Names of people, labels, groups or terms; "call · Ada" belongs to Ada.
         named: Names by label, from `voxframe.analysis.speaker_turns.label_names`.
-        kind: What the names are.
 
     Example:
         >>> color_indexes(["call · B", "A"]), color_indexes(["Example", "B"], {"C": "Example"})
@@ -173,10 +157,7 @@ def name_colors(
     """Return one colour per name: see `color_indexes`.
 
     Args:
-        names: Names of people, labels, groups or terms.
         named: Names by label if the speakers have names.
-        kind: What the names are.
-        dark: Return colours for a dark background.
     """
     palette = TERM_COLORS if kind == "term" else COLORS
     return [themed(palette[place], dark=dark) for place in color_indexes(names, named, kind)]
@@ -195,7 +176,6 @@ def shown_names(names: Iterable[object], longest: int = 40) -> list[str]:
 
     Args:
         names: Labels. A null label becomes "(unknown)". Each part of a label such as "call · Ada" is shortened.
-        longest: Maximum number of characters of a label.
 
     Example:
         >>> shown_names(["the recording of the first meeting · Ada", "call · Ada"], 20)
@@ -265,7 +245,6 @@ def add_legend(ax: Axes, handles: Sequence[Artist | None], names: Sequence[objec
     """Add a legend above the Axes, with as many rows as the names need. Nothing is added if nothing is drawn.
 
     Args:
-        ax: The Axes.
         handles: Artists drawn in the colours of `legend_colors`; None for a label that is not visible.
         names: The labels. All grey labels share one entry.
     """
@@ -296,7 +275,6 @@ def clock_axis(ax: Axes, low: float, high: float, label: str = "time") -> None:
     """Show `low` to `high` seconds on the x axis, with ticks at round times. An empty range shows "nothing to show".
 
     Args:
-        ax: The Axes.
         low: Start in seconds.
         high: End in seconds.
         label: Axis label; the unit is added.

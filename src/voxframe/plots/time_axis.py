@@ -77,12 +77,7 @@ _TITLES = ("headline", "label", "text")
 
 
 def band_rows(bands: Bands | None) -> dict[str, pd.DataFrame]:
-    """Return the bands as a dict from row name to DataFrame, with one row per transcript.
-
-    Raises:
-        TypeError: A value is not a DataFrame.
-        ValueError: A column is missing.
-    """
+    """Return the bands as a dict from row name to DataFrame, with one row per transcript."""
     if bands is None:
         return {}
     rows: dict[str, pd.DataFrame] = {}
@@ -99,7 +94,6 @@ def draw_bands(ax: Axes, rows: dict[str, pd.DataFrame], low: float, high: float)
     Titles are shortened to fit into their bands.
 
     Args:
-        ax: Axes to draw on.
         rows: Bands by row name. If several bands have the same start and end, only the first is drawn.
         low: Start of the visible range, in seconds.
         high: End of the visible range, in seconds.

@@ -136,11 +136,7 @@ def _check(tables: Sequence[str]) -> None:
 
 
 def _opened(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
-    """Return the file system of a path or URL, and the path in it.
-
-    Raises:
-        OptionError: It is not a path or URL, there is no such file system, or its package is not installed.
-    """
+    """Return the file system of a path or URL, and the path in it."""
     import fsspec
 
     check_target(url)

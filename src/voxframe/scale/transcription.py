@@ -143,11 +143,7 @@ def _reserve(rate: str, pause_s: float, dask_scheduler: Any) -> float:
 
 
 def _wait(cluster: distributed.Client, rate: str, pause_s: float) -> None:
-    """Wait until a request may be sent.
-
-    Raises:
-        ServiceError: The caller was cancelled.
-    """
+    """Wait until a request may be sent."""
     until = time.monotonic() + cluster.run_on_scheduler(_reserve, rate, pause_s)
     while (left := until - time.monotonic()) > 0:
         check_wanted()
@@ -159,10 +155,7 @@ class _Service:
     """Settings with which a worker sends requests; the key comes from its own environment.
 
     Attributes:
-        base_url: URL of the service.
         timeout: Maximum seconds from the first to the last byte of a response.
-        max_response_mb: Maximum size of a response in MiB.
-        rate: Name of the rate limit in the scheduler.
         pause_s: Minimum seconds between two requests.
     """
 

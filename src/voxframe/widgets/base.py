@@ -151,9 +151,6 @@ def corpus_call(corpus: Corpus) -> str:
 def absolute_path(path: str | os.PathLike[str]) -> str:
     """Return the absolute path of a local file; URLs and remote stores stay unchanged.
 
-    Raises:
-        OptionError: It is neither a path nor a URL.
-
     Example:
         >>> absolute_path("https://example.org/talk.mp3")
         'https://example.org/talk.mp3'
@@ -170,9 +167,6 @@ def absolute_path(path: str | os.PathLike[str]) -> str:
 def define_comment(names: Mapping[str, str]) -> str:
     """Return a comment with the variables that the reader must define first.
 
-    Args:
-        names: Description of each variable.
-
     Example:
         >>> define_comment({"df": "the DataFrame that was given", "player": "the linked player"})
         '# Define first: df = the DataFrame that was given; player = the linked player'
@@ -181,11 +175,7 @@ def define_comment(names: Mapping[str, str]) -> str:
 
 
 def check_range(proposal: Any) -> list[int]:
-    """Return the proposed value of a trait that holds a time range; the validator of such traits.
-
-    Raises:
-        TraitError: It is neither [start, end] nor empty.
-    """
+    """Return the proposed value of a trait that holds a time range; the validator of such traits."""
     value = proposal["value"]
     if value and (len(value) != 2 or value[0] > value[1]):
         raise traitlets.TraitError(
@@ -259,8 +249,6 @@ class Background:
 
         Args:
             description: Text to show while it runs, such as "sending".
-            task: The task.
-            keep_error: Leave the message of an earlier error in place, because this task continues the earlier one.
         """
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._run, name="voxframe-widget", daemon=True)
@@ -281,9 +269,6 @@ class Background:
 
         Args:
             timeout: Maximum wait in seconds. None (default): no limit.
-
-        Raises:
-            TimeoutError: Tasks remain after `timeout` seconds.
         """
         end = None if timeout is None else time.monotonic() + timeout
         while self._tasks.unfinished_tasks:
@@ -313,7 +298,6 @@ class RepeatedCall:
     """A context manager that calls a function periodically, from a thread, while its block runs.
 
     Args:
-        function: The function.
         every_s: Interval in seconds.
     """
 

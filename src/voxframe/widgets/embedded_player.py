@@ -28,11 +28,7 @@ Audio: TypeAlias = "str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]
 
 
 def audio_by_name(audio: Mapping[str, str | os.PathLike[str]] | None) -> dict[str, str]:
-    """Return the paths and URLs of an argument `audio`; paths are absolute.
-
-    Raises:
-        OptionError: It is no dict of paths and URLs.
-    """
+    """Return the paths and URLs of an argument `audio`; paths are absolute."""
     if audio is not None and not isinstance(audio, Mapping):
         raise OptionError(
             "audio must be a dict of paths or URLs by transcript id or recording, such as "
@@ -45,7 +41,6 @@ class RecordingFinder:
     """Finds the recordings of transcripts, from the ledger of a corpus and from the user.
 
     Args:
-        corpus: The corpus.
         audio: Recordings by transcript id or name, if the ledger does not know them or they were moved.
     """
 
@@ -78,11 +73,7 @@ class RecordingFinder:
         return (given and short_name(given)) or name
 
     def playable(self, transcript_id: str) -> str | None:
-        """Return a path or URL that a player accepts; None if the recording is unknown.
-
-        Raises:
-            AudioError: The file does not exist, or a browser cannot reach the store.
-        """
+        """Return a path or URL that a player accepts; None if the recording is unknown."""
         source = self.source(transcript_id)
         if source is None or is_address(source):
             return source
@@ -181,14 +172,7 @@ class CorpusPlayerWidget(PlayerWidget):
 
 
 def open_player(corpus: Corpus, recordings: RecordingFinder, transcript_id: str) -> TranscriptPlayer:
-    """Return a player of a transcript of a corpus.
-
-    Raises:
-        CorpusError: The transcript is not in the corpus.
-
-    Warns:
-        CorpusWarning: The recording was not found; the transcript is shown without sound.
-    """
+    """Return a player of a transcript of a corpus."""
     if transcript_id not in corpus:
         raise CorpusError(
             f"there is no transcript {transcript_id!r} in {corpus!r}; corpus.ids() lists those that exist"
@@ -254,11 +238,7 @@ class RowPlayerWidget(PlayerWidget):
         self.on_msg(self._on_browser_message)
 
     def _check_names(self, keys: list[str]) -> None:
-        """Check that `audio` has a recording of at least one row, so that a misspelled name is not found by a click.
-
-        Raises:
-            OptionError: It has none.
-        """
+        """Check that `audio` has a recording of at least one row, so that a misspelled name is not found by a click."""
         rows = self._named()
         names = rows["recording"].dropna().astype(str).unique().tolist() if "recording" in rows.columns else []
         if self._audio.keys() & {"", *keys, *names}:

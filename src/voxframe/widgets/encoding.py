@@ -34,11 +34,7 @@ def times(df: pd.DataFrame) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.flo
 
 
 def require_times(df: pd.DataFrame) -> None:
-    """Check that `start_ms` and `end_ms` are numbers; columns without values may have any dtype.
-
-    Raises:
-        ValueError: They are not.
-    """
+    """Check that `start_ms` and `end_ms` are numbers; columns without values may have any dtype."""
     for name in ("start_ms", "end_ms"):
         times = df[name].convert_dtypes() if df[name].dtype == object else df[name]
         if not pd.api.types.is_numeric_dtype(times) and times.notna().any():
@@ -99,8 +95,6 @@ def bands(table: pd.DataFrame | None, text: str, prefix: str) -> dict[str, bytes
 
     Args:
         table: Rows with `start_ms` and `end_ms`; None gives no columns.
-        text: Column with the titles.
-        prefix: Prefix of the column names.
     """
     if table is None:
         return {}
@@ -125,11 +119,6 @@ def write_page(widget: ScriptedWidget, path: str | os.PathLike[str], **changes: 
     """Write a widget as an HTML page.
 
     The page's content security policy allows only the widget's own script, by its hash.
-
-    Args:
-        widget: The widget with its current traits.
-        path: Path of the HTML file.
-        **changes: Traits with other values in the page.
     """
     state = {
         name: getattr(widget, name)
@@ -191,8 +180,6 @@ def lanes_svg(
         names: Names of the lanes; a null becomes "(unknown)".
         color_indexes: Index in `PALETTE` of each lane.
         until: End of the axis in ms, or in another unit.
-        what: Start of the alternative text.
-        tick: Returns the label of a position on the axis.
     """
     shown, until = shown_names(names, 18), max(until, 1.0)
     scale = (_WIDTH - _LEFT) / until

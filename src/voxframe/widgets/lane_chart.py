@@ -36,13 +36,10 @@ class Marks:
 
     Attributes:
         start: Start of each mark on the axis: ms, or steps of a value.
-        end: End of each mark.
         lane: Index of its lane.
-        row: Position of its row in the DataFrame.
         names: Names of the lanes; with parts, of groups of `len(parts)` lanes each.
         colors: Index in `PALETTE` of each lane.
         texts: Text of each row of the DataFrame, for tooltips; None for none.
-        parts: Labels of the lanes that share a name, which a legend explains.
     """
 
     start: Floats
@@ -94,11 +91,7 @@ class LaneChart(RowPlayerWidget):
         self._plays = self.playable
 
     def _draw(self, marks: Marks, by: str | None, **traits: Any) -> None:
-        """Show marks, and set other traits.
-
-        Raises:
-            ValueError: There are more than 200 lanes.
-        """
+        """Show marks, and set other traits."""
         if len(marks.names) > MAX_LANES:
             raise ValueError(
                 f"by={by!r} gives {len(marks.names)} lanes, at most {MAX_LANES} are allowed; choose another column"

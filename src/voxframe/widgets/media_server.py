@@ -36,12 +36,7 @@ def is_browser_url(audio: str) -> bool:
 
 
 def existing_file(audio: str | os.PathLike[str]) -> Path:
-    """Return the absolute path of a recording.
-
-    Raises:
-        AudioNotFoundError: There is no such file.
-        AudioError: It is not a file, or it is in a store that a browser cannot reach.
-    """
+    """Return the absolute path of a recording."""
     if is_remote(os.fspath(audio)):
         raise AudioError(
             f"a browser cannot play {os.fspath(audio)!r} from this store; give a local file or an https URL"
@@ -61,15 +56,7 @@ def media_type(path: Path) -> str:
 
 
 def media_urls(audio: str | os.PathLike[str]) -> list[str]:
-    """Return URLs at which a browser may find a recording, best first.
-
-    Args:
-        audio: Path, or http or https URL.
-
-    Raises:
-        AudioNotFoundError: There is no such file.
-        AudioError: It is not a file.
-    """
+    """Return URLs at which a browser may find a recording, best first."""
     if isinstance(audio, str) and is_browser_url(audio):
         return [audio]
     path = existing_file(audio)
@@ -82,12 +69,7 @@ def page_urls(audio: str | os.PathLike[str] | None, page: Path, how: str) -> lis
 
     Args:
         audio: Path or URL; None for no recording.
-        page: Path of the page.
         how: "link", "embed" or "none".
-
-    Raises:
-        OptionError: `how` is invalid, or a URL cannot be embedded.
-        AudioError: The recording cannot be read.
     """
     if how not in ("link", "embed", "none"):
         raise OptionError(f"audio must be 'link', 'embed' or 'none', got {how!r}")
@@ -229,9 +211,6 @@ def byte_range(header: str | None, size: int) -> tuple[int, int] | None:
     Args:
         header: The header, or None. Several ranges and invalid headers stand for the whole file.
         size: Size of the file in bytes.
-
-    Returns:
-        The range; None if it lies outside the file.
 
     Example:
         >>> byte_range("bytes=2-", 10), byte_range("bytes=-3", 10), byte_range("bytes=10-", 10)

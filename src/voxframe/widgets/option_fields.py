@@ -48,9 +48,6 @@ def _help(field: Field) -> str:
 def parse_input(name: str, value: Any) -> Any:
     """Convert the input of a field to an option; None if it is empty or the default.
 
-    Raises:
-        OptionError: The input is not a number, or an entry of `custom_spelling` is invalid.
-
     Example:
         >>> parse_input("word_boost", "Voxframe, Parquet  "), parse_input("punctuate", True)
         (['Voxframe, Parquet'], None)
@@ -90,11 +87,7 @@ def format_input(name: str, value: Any) -> Any:
 
 
 def parse_form(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert the inputs of a form to checked options; empty inputs and defaults are left out.
-
-    Raises:
-        OptionError: Options are invalid; the message lists all of them.
-    """
+    """Convert the inputs of a form to checked options; empty inputs and defaults are left out."""
     options, problems = {}, []
     for name, value in inputs.items():
         try:
@@ -125,8 +118,6 @@ class SecretField(ScriptedWidget):
     """A password field. Its text goes to the kernel in one message and is in no trait, so in no saved notebook.
 
     Attributes:
-        title: Label of the field.
-        help: Description for tooltips and screen readers.
         given (bool): True if the field has text.
     """
 
@@ -160,14 +151,7 @@ class SecretField(ScriptedWidget):
 
 
 class OptionFields(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
-    """A field with help for every option of a job.
-
-    Args:
-        on_change: Called after a field changed.
-
-    Attributes:
-        fields: Fields by option name.
-    """
+    """A field with help for every option of a job."""
 
     def __init__(self, on_change: Callable[[], None]) -> None:
         self.fields: dict[str, ipywidgets.Widget] = {}
@@ -192,11 +176,7 @@ class OptionFields(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no 
 
     @property
     def options(self) -> dict[str, Any]:
-        """The checked options, including the secret one.
-
-        Raises:
-            OptionError: Options are invalid; the message lists all of them.
-        """
+        """The checked options, including the secret one."""
         inputs = {name: field.value for name, field in self.fields.items() if not isinstance(field, SecretField)}
         if (secret := self.secret) is not None:
             inputs["webhook_auth_header_value"] = secret.reveal()
@@ -241,9 +221,6 @@ class Presets:
 
     Args:
         path: The file. None (default): `presets.json` in the data directory (`VOXFRAME_DATA_DIR`).
-
-    Raises:
-        OptionError: It is not a path.
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
@@ -252,11 +229,7 @@ class Presets:
         self.path = settings.resolve().data_dir / "presets.json" if path is None else Path(path).expanduser()
 
     def all(self) -> dict[str, dict[str, Any]]:
-        """Return the options of all presets by name.
-
-        Raises:
-            CorpusError: The file cannot be read.
-        """
+        """Return the options of all presets by name."""
         try:
             found = json.loads(self.path.read_text(encoding="utf-8"))
             return {str(name): dict(options) for name, options in sorted(found.items())}
@@ -268,34 +241,19 @@ class Presets:
             ) from None
 
     def save(self, name: str, options: Mapping[str, Any]) -> None:
-        """Save options under a name; webhook options are left out.
-
-        Raises:
-            OptionError: The name is empty.
-            CorpusError: The file cannot be read or written.
-        """
+        """Save options under a name; webhook options are left out."""
         if not name.strip():
             raise OptionError("a preset needs a name; type one into the field 'Name'")
         saved = {option: value for option, value in options.items() if option not in NOT_SAVED}
         self._write(self.all() | {name.strip(): saved})
 
     def remove(self, name: str) -> None:
-        """Delete a preset.
-
-        Raises:
-            OptionError: There is no such preset.
-            CorpusError: The file cannot be read or written.
-        """
+        """Delete a preset."""
         self.get(name)
         self._write({known: options for known, options in self.all().items() if known != name})
 
     def get(self, name: str) -> dict[str, Any]:
-        """Return the options of a preset.
-
-        Raises:
-            OptionError: There is no such preset.
-            CorpusError: The file cannot be read.
-        """
+        """Return the options of a preset."""
         presets = self.all()
         if name not in presets:
             raise OptionError(f"there is no preset {name!r}; available: {', '.join(presets) or 'none'}")

@@ -29,11 +29,7 @@ Annotations: TypeAlias = tuple[dict[str, str], dict[str, str], dict[str, str]]
 
 
 def load_tables(source: Any, client: Fetcher | None, corpus: Corpus | None) -> Mapping[str, pd.DataFrame]:
-    """Return the tables of one transcript. If only turns are known, they serve as words.
-
-    Raises:
-        ValueError: There is no table `words`.
-    """
+    """Return the tables of one transcript. If only turns are known, they serve as words."""
     if isinstance(source, pd.DataFrame):
         return {"words": source}
     found = source if _is_tables(source) else load_some(_NEEDED, source, client, corpus)
@@ -51,7 +47,6 @@ class Origin:
     Attributes:
         code: Python literal of a path or transcript id. None for data in memory.
         remote: True if it comes from a service, so that a corpus keeps it.
-        kind: Description for a comment in code.
         is_payload: True if `Corpus.add` takes it.
     """
 
@@ -115,12 +110,7 @@ def _in_turns(words: pd.DataFrame, spoken: pd.DataFrame | None) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class AnnotationStore:
-    """The annotations of one transcript of a corpus.
-
-    Attributes:
-        corpus: The corpus.
-        transcript_id: The transcript.
-    """
+    """The annotations of one transcript of a corpus."""
 
     corpus: Corpus
     transcript_id: str
@@ -144,16 +134,7 @@ class AnnotationStore:
         return split_passages(self.corpus.table("words", self.transcript_id), np.where(turn < 0, -free, turn))
 
     def save(self, before: Annotations, now: Annotations, shown: PlayerPassages) -> None:
-        """Store the differences between two states.
-
-        Args:
-            before: The state that was shown.
-            now: The new state.
-            shown: The passages that were shown.
-
-        Raises:
-            VoxframeError: The corpus cannot store them, or a turn was changed elsewhere.
-        """
+        """Store the differences between two states."""
         names, turns, texts = (_changed(a, b) for a, b in zip(before, now, strict=True))
         if names or turns:
             self.corpus.speakers.set(self.transcript_id, names, turns=_by_index(turns))
@@ -167,10 +148,6 @@ class AnnotationStore:
         Args:
             message: `action`: "split", "merge", "move", "time" or "undo"; `turn`, its `utterance_idx`; `word`, the
                 position of a word in the turn; `by`, -1 or 1; `start_ms` and `end_ms`.
-            shown: The passages that were shown.
-
-        Raises:
-            VoxframeError: The corpus cannot store it, it does not fit, or the turn was changed elsewhere.
         """
         made, action = self.corpus.corrections, message["action"]
         if action == "undo":
@@ -194,11 +171,7 @@ class AnnotationStore:
                 made.set_time(self.transcript_id, place, int(message["start_ms"]), int(message["end_ms"]))
 
     def _check_shown(self, shown: PlayerPassages, turns: Sequence[int]) -> PlayerPassages:
-        """Return the current passages, after checking that some turns are as shown, for example not changed elsewhere.
-
-        Raises:
-            OptionError: A turn has other words.
-        """
+        """Return the current passages, after checking that turns are as shown, for example not changed elsewhere."""
         here = self.passages()
         for turn in turns:
             if shown.words_of(turn) != here.words_of(turn):

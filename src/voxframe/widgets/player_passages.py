@@ -107,11 +107,7 @@ class PlayerPassages:
         return max(end_ms, int(self.end[self.first[passage] : self.first[passage + 1]].max()))
 
     def packed(self, tables: Mapping[str, pd.DataFrame]) -> tuple[dict[str, bytes], list[str]]:
-        """Return the columns for the browser, and the layers with content.
-
-        Args:
-            tables: The other tables of the transcript, some of which are layers.
-        """
+        """Return the columns for the browser, and the layers with content."""
         packed = {name: encoding.int32(getattr(self, name)) for name in ("start", "end", *_INDEXES)}
         packed["text"], packed["offsets"] = encoding.texts(self.words["text"])
         packed["spaced"] = encoding.int32(is_spaced(self.words["text"].fillna("").astype(str).tolist()))
@@ -133,9 +129,6 @@ def split_passages(words: pd.DataFrame, turns: npt.NDArray[np.int64] | None = No
         words: Words of one transcript from `voxframe.load_words`. A word without a time stays after the previous word.
         turns: Turn of each word. None (default): `utterance_idx` if every word has one; otherwise turns are counted at
             changes of speaker.
-
-    Raises:
-        ValueError: A column is missing, times are not numbers, or the words belong to several transcripts.
 
     Example:
         >>> words = pd.DataFrame({"speaker": ["A", "A", "B"], "text": ["Is", "it?", "Yes."],

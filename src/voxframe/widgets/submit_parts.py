@@ -169,7 +169,6 @@ class JobTable(ScriptedWidget):
         """Show submissions.
 
         Args:
-            jobs: The submissions.
             progress: Progress from 0 to 1 by transcript id, if the service reports it.
         """
         progress = progress or {}

@@ -232,7 +232,6 @@ class WordSearch(CorpusPlayerWidget):
         """Return groups, and positions of matches in transcripts, as columns for the browser.
 
         Args:
-            groups: The groups.
             falls: The matches. None (default): all matches of these transcripts.
         """
         values = self._keys(groups)

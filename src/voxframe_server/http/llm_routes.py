@@ -38,11 +38,7 @@ _VERSION = 1
 
 
 class ResponseStore:
-    """The responses in one data directory. Safe to use from several threads and processes.
-
-    Args:
-        path: The SQLite file.
-    """
+    """The responses in one data directory. Safe to use from several threads and processes."""
 
     def __init__(self, path: Path) -> None:
         self._database = Database(path, _SCHEMA, _VERSION)
@@ -87,7 +83,6 @@ class LLMState:
     Attributes:
         configured: The configured model, if any.
         writer: The model on this machine, if any.
-        responses: Stored responses.
     """
 
     configured: Answerer | None
@@ -195,11 +190,7 @@ def _generate(
 
 
 def _sources(state: ServerState, llm_request: LLMRequest) -> list[Source]:
-    """Return the transcripts or text of a request.
-
-    Raises:
-        RequestRefused: A transcript is not available, or they are too long.
-    """
+    """Return the transcripts or text of a request."""
     if not llm_request.transcript_ids:
         return [from_text(llm_request.input_text)]
     sources = [_transcript(state, transcript_id) for transcript_id in llm_request.transcript_ids]

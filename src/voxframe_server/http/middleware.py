@@ -58,11 +58,7 @@ async def drain(chunks: AsyncIterable[bytes]) -> None:
 
 
 class ActivityMonitor:
-    """ASGI middleware that knows for how long no request and no streaming session was open.
-
-    Args:
-        app: The wrapped application.
-    """
+    """ASGI middleware that knows for how long no request and no streaming session was open."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -95,7 +91,6 @@ class AuthMiddleware:
     """ASGI middleware that refuses requests with status 400, 401 or 403.
 
     Args:
-        app: The wrapped application.
         key: The API key required in the `Authorization` header.
         hosts: Allowed names in the `Host` header; None for any.
         signed: Prefix of paths that need no key because the endpoint checks a signature.
@@ -252,7 +247,6 @@ class RateLimitMiddleware:
     """Sends a 429 response beyond the limit, and adds the rate-limit headers to every response.
 
     Args:
-        app: The wrapped application.
         limit: Requests per minute; 0 for no limit and no headers.
     """
 

@@ -53,11 +53,7 @@ _FRAMING = frozenset(
 
 
 async def read_json(request: Request) -> object:
-    """Return the JSON body of a request.
-
-    Raises:
-        HTTPException: 413 if it is too large, 408 if it stalls, 400 if it is not JSON.
-    """
+    """Return the JSON body of a request."""
     body = bytearray()
     async for chunk in _limited(request, MAX_JSON, "a JSON body"):
         body += chunk
@@ -68,14 +64,7 @@ async def read_json(request: Request) -> object:
 
 
 async def save_upload(request: Request, data_dir: DataDir, limit: int = MAX_UPLOAD) -> str:
-    """Stream a request body to disk.
-
-    Returns:
-        Id of the upload. Its file is complete and synced to disk.
-
-    Raises:
-        HTTPException: 413 if it is too large, 408 if it stalls, 400 if it is empty.
-    """
+    """Stream a request body to disk."""
     upload_id = str(uuid.uuid4())
     part = data_dir.uploads / f".{upload_id}"
     size, buffer = 0, bytearray()
@@ -136,12 +125,6 @@ def unknown_fields(
 
     Names are percent-encoded because they may contain any character. Values are never shown.
 
-    Args:
-        request: Name of the request, for the log.
-        body: Body of the request.
-        known: Names of the known fields.
-        nested: Names of the known fields of objects in lists, by the name of the list.
-
     Example:
         >>> unknown_fields("transcript", {"audio_url": "...", "speaker labels": True}, ["audio_url"])
         {'X-Unknown-Fields': 'speaker%20labels'}
@@ -178,16 +161,7 @@ def reports_unknown_fields(header: Mapping[str, str]) -> Iterator[None]:
 
 
 def validated(body: object, engine: str = engines.DEFAULT) -> dict[str, Any]:
-    """Return the known fields of a request body in a normalized form, without nulls.
-
-    Args:
-        body: The decoded body.
-        engine: Name of the speech engine for the job.
-
-    Raises:
-        RequestRefused: A value is invalid, `audio_url` is missing, or an option is not supported by this server. The
-            message lists all problems.
-    """
+    """Return the known fields of a request body in a normalized form, without nulls."""
     if not isinstance(body, Mapping):
         raise RequestRefused("the body must be a JSON object with at least audio_url")
     problems = options.problems(body)

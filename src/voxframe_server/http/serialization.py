@@ -40,7 +40,6 @@ def transcript(job: JobRecord, result: dict[str, Any] | None) -> dict[str, Any]:
     """Return the transcript object of a job.
 
     Args:
-        job: The job.
         result: Its result fields if it is completed, else None.
     """
     if job.deleted:
@@ -131,11 +130,7 @@ def _shared(words: list[dict[str, Any]], name: str) -> Any:
 
 
 def search_terms(values: Iterable[str]) -> list[str]:
-    """Return the search terms in the values of `words=`, which may be comma-separated or repeated.
-
-    Raises:
-        ValueError: There is no term, or a term has more than five words.
-    """
+    """Return the search terms in the values of `words=`, which may be comma-separated or repeated."""
     found: dict[str, str] = {}
     for value in values:
         for term in value.split(","):

@@ -29,11 +29,7 @@ _MAX_TOKENS = 10_000
 
 
 class TokenStore:
-    """The valid tokens, in memory only. Tokens of an earlier start of the server are invalid.
-
-    Args:
-        max_tokens: Maximum number of valid tokens.
-    """
+    """The valid tokens, in memory only. Tokens of an earlier start of the server are invalid."""
 
     def __init__(self, max_tokens: int = _MAX_TOKENS) -> None:
         self._max_tokens = max_tokens
@@ -51,11 +47,7 @@ class TokenStore:
         return token
 
     def take(self, token: str) -> float | None:
-        """Use up a token.
-
-        Returns:
-            The time of its expiry, for `give_back`; None if the token is invalid.
-        """
+        """Use up a token."""
         # Looked up by its digest, so that the duration reveals nothing about the token.
         expiry = self._expiry.pop(_digest(token), None)
         return expiry if expiry is not None and time.monotonic() < expiry else None
@@ -74,15 +66,8 @@ class ServerState:
     """State of the endpoints.
 
     Attributes:
-        data_dir: The data directory.
-        jobs: The jobs.
-        scheduler: Runs the jobs.
-        key: The API key.
         hosts: Host names of the server; None for any.
-        redacted: The redacted audio files.
         webhook_origins: Origins that may be notified although they are not public. The parent process may add some.
-        engine: Name of the speech engine.
-        tokens: The valid tokens for streaming.
     """
 
     data_dir: DataDir
@@ -101,11 +86,7 @@ class ServerState:
         return hashlib.sha256(b"voxframe upload " + self.key.encode()).hexdigest()
 
     def job(self, job_id: str) -> JobRecord:
-        """Return a job.
-
-        Raises:
-            HTTPException: 404 if there is no job with this id.
-        """
+        """Return a job."""
         job = self.jobs.get(job_id)
         if job is None:
             raise HTTPException(404, UNKNOWN_ID)
@@ -143,7 +124,6 @@ def route(path: str, **handlers: Callable[[Request], Any]) -> Route:
     """Return one route for all methods of a path, so that a 405 response names all of them.
 
     Args:
-        path: The path.
         **handlers: A sync or async function of the request for each method, in lower case. GET includes HEAD.
 
     Example:

@@ -109,7 +109,6 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
     """A streaming connection that closes if its client does not read, or sends floods of control frames.
 
     Attributes:
-        unread_seconds: Maximum time that sent data may stay unread by the client.
         most_frames: Maximum number of pings, pongs and continuation frames per second. Clients send a ping every few
             seconds.
     """

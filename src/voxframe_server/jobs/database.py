@@ -40,10 +40,6 @@ class Database:
     Args:
         path: The file; created if it does not exist.
         schema: Statements that create missing tables, separated by `;` at the end of a line.
-        version: Version of these tables.
-
-    Raises:
-        UnusableDatabaseError: The file is locked, has another version, or is not a database.
     """
 
     def __init__(self, path: Path, schema: str, version: int) -> None:
@@ -103,11 +99,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[Any]:
-        """Run statements in a durable transaction. Yields the function that runs a statement.
-
-        Raises:
-            DatabaseBusyError: Another thread or process holds the lock.
-        """
+        """Run statements in a durable transaction. Yields the function that runs a statement."""
         if not self._writing.acquire(timeout=BUSY_SECONDS):
             raise DatabaseBusyError("another thread holds the database")
         try:
@@ -133,11 +125,7 @@ class Database:
             self._writing.release()
 
     def rows(self, query: str, *values: object) -> list[sqlite3.Row]:
-        """Return the rows of a query. Reading does not wait for writers.
-
-        Raises:
-            DatabaseBusyError: Another process has locked the whole file.
-        """
+        """Return the rows of a query. Reading does not wait for writers."""
         with _busy_errors():
             try:
                 connection = self._idle.pop()

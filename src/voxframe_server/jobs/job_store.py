@@ -113,18 +113,10 @@ class JobRecord:
 
     Attributes:
         seq: Position in the order of creation.
-        id: Id of the transcript.
-        status: queued, processing, completed or error.
-        created: Time of the request, ISO, UTC.
-        completed: Time of completion.
         request: Known fields of the request; for a deleted job, the fields that were kept.
         media: Path of the media in the data directory, or None if it is not downloaded yet.
-        error: Reason of the failure.
-        holder: Server process that works on the job.
-        crashes: Number of crashed worker processes.
         throttled: True while it waits for other jobs, False once it no longer does, None if it never did.
         deleted: True if the user deleted it.
-        webhook_status_code: Status of the last response to its notification.
     """
 
     seq: int
@@ -162,8 +154,6 @@ class JobPage:
     """A page of jobs, newest first.
 
     Attributes:
-        jobs: The jobs.
-        total: Number of matching jobs on all pages.
         older: True if older jobs match.
         newer: True if newer jobs match.
     """
@@ -188,14 +178,7 @@ def _job(row: sqlite3.Row) -> JobRecord:
 
 
 class JobStore:
-    """The jobs of one data directory. Safe to use from several threads and processes.
-
-    Args:
-        path: The SQLite file.
-
-    Attributes:
-        database: The open database, which holds other tables too.
-    """
+    """The jobs of one data directory. Safe to use from several threads and processes."""
 
     def __init__(self, path: Path) -> None:
         self.database = Database(path, _SCHEMA, _VERSION)
@@ -282,11 +265,7 @@ class JobStore:
         return JobPage(jobs, total[0][0] if total else 0, older, newer)
 
     def delete(self, job_id: str, kept: dict[str, Any]) -> list[str]:
-        """Delete the contents of a job. An unfinished job becomes an error, so that clients stop waiting.
-
-        Returns:
-            Paths in the data directory of media that no job needs any more.
-        """
+        """Delete the contents of a job. An unfinished job becomes an error, so that clients stop waiting."""
         with self._transaction() as run:
             media = run("SELECT media FROM jobs WHERE id = ? AND NOT deleted", (job_id,)).fetchone()
             run(
@@ -313,15 +292,7 @@ class JobStore:
         return bool(self._rows("SELECT 1 FROM uploads WHERE id = ?", upload_id))
 
     def drop_media(self, media: str, folder: str) -> bool:
-        """Remove the record of a media file, unless an unfinished job needs it.
-
-        Args:
-            media: Its path in the data directory.
-            folder: Name of its folder, which may be a job id.
-
-        Returns:
-            True if no job needs it and the file may be deleted.
-        """
+        """Remove the record of a media file, unless an unfinished job needs it."""
         with self._transaction() as run:
             needed = "SELECT 1 FROM jobs WHERE status IN ('queued', 'processing') AND (media = ? OR id = ?)"
             if run(needed, (media, folder)).fetchone():

@@ -35,7 +35,6 @@ class RedactedAudioStore:
     """The redacted audio of one data directory.
 
     Attributes:
-        data_dir: The data directory.
         key: The API key. URLs are signed with a key derived from it, so they stay valid after a restart.
     """
 
@@ -49,15 +48,8 @@ class RedactedAudioStore:
         """Write the redacted audio of a job atomically.
 
         Args:
-            data_dir: The data directory.
-            job_id: The job.
-            media: Its recording.
             spans: Spans to cover, [start, end] in ms; None if nothing was searched for. Audio before `audio_start_from`
                 and after `audio_end_at` was not transcribed and is covered too.
-            options: Its request.
-
-        Raises:
-            JobFailed: It cannot be made. Audio that was not searched is never returned as redacted.
         """
         from voxframe_engine.speech.audio import redact_audio
 
@@ -83,12 +75,7 @@ class RedactedAudioStore:
         return f"{base_url}{PREFIX}{name}?{urlencode({'Expires': until, 'Signature': self._signature(name, until)})}"
 
     def at(self, name: str, until: str, signature: str) -> tuple[Path, str]:
-        """Return the file of a signed URL and its media type.
-
-        Raises:
-            PermissionError: The signature is invalid or expired; the message tells which.
-            FileNotFoundError: The file no longer exists.
-        """
+        """Return the file of a signed URL and its media type."""
         match = _NAME.fullmatch(name)
         signed = hmac.compare_digest(signature.encode(), self._signature(name, until).encode())
         if not match or not signed:
@@ -105,11 +92,7 @@ class RedactedAudioStore:
         return hmac.new(secret, f"{name}\n{until}".encode(), "sha256").hexdigest()
 
     def view(self, job: JobRecord, base_url: str) -> dict[str, Any]:
-        """Return the response of the redacted-audio endpoint; empty while the file is not ready.
-
-        Raises:
-            RedactedAudioUnavailable: It was not requested, its transcript failed, or it no longer exists.
-        """
+        """Return the response of the redacted-audio endpoint; empty while the file is not ready."""
         if job.deleted:
             raise RedactedAudioUnavailable("redacted audio was deleted with its transcript")
         if not job.request.get("redact_pii_audio"):

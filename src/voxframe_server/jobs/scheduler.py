@@ -60,14 +60,7 @@ _held: dict[str, Any] = {}
 
 
 class ServerInstance:
-    """This server process among those that share a data directory.
-
-    Args:
-        folder: Folder of the lock files.
-
-    Attributes:
-        name: Unique name, never used again.
-    """
+    """This server process among those that share a data directory."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -100,11 +93,7 @@ class JobScheduler:
     """Takes jobs from the database and runs them in threads, each with one worker process.
 
     Args:
-        jobs: The database.
-        data_dir: The data directory.
         allowed_origins: Origins that media may be fetched from although they are not public.
-        on_end: Called when a job has ended.
-        choice: The speech engine and its models.
         retention: How much media is kept. None (default): the default policy.
     """
 

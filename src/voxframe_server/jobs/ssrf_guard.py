@@ -68,9 +68,6 @@ def is_public(address: str) -> bool:
 
     An IPv6 address that stands for an IPv4 address (IPv4-mapped, NAT64) is as public as that one.
 
-    Raises:
-        ValueError: `address` is not an IP address.
-
     Example:
         >>> is_public("169.254.169.254"), is_public("::ffff:127.0.0.1"), is_public("9.9.9.9")
         (False, False, True)
@@ -100,9 +97,6 @@ def is_known_private(url: str) -> bool:
 def origin(url: str) -> str:
     """Return the scheme, host and port of a URL in a normalized form.
 
-    Raises:
-        ValueError: It is not an http or https URL.
-
     Example:
         >>> origin("HTTP://LocalHost/a.wav")
         'http://localhost:80'
@@ -123,13 +117,7 @@ def resolve(url: str, allowed_origins: frozenset[str]) -> list[tuple[str, int]]:
     """Return the addresses and port of a URL's host. Connect only to these: a second lookup may give other addresses.
 
     Args:
-        url: An http or https URL.
         allowed_origins: Origins, in the form of `origin`, that may resolve to any address.
-
-    Raises:
-        NotAllowedError: The host has an address that is not allowed.
-        OSError: The host has no address.
-        ValueError: It is not an http or https URL.
     """
     name = origin(url)
     host, _, port = name.partition("://")[2].rpartition(":")
@@ -178,14 +166,7 @@ def connection(url: str, allowed_origins: frozenset[str], seconds: float) -> htt
     Proxies from the environment are ignored, because the address behind a proxy cannot be checked.
 
     Args:
-        url: An http or https URL.
         allowed_origins: Origins, in the form of `ssrf_guard.origin`, that may resolve to any address.
-        seconds: Timeout for connecting and for each read.
-
-    Raises:
-        NotAllowedError: The host has an address that is not allowed.
-        OSError: The host has no address.
-        ValueError: It is not an http or https URL.
     """
     scheme = origin(url).partition(":")[0]
     addresses = resolve(url, allowed_origins)

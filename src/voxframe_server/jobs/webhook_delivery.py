@@ -36,14 +36,8 @@ class Delivery:
     """A notification to deliver.
 
     Attributes:
-        seq: Number of its row in the database.
-        job: Id of the transcript.
         event: "transcript" or "redacted_audio".
-        status: Status of the transcript.
-        url: URL to notify.
         allowed: True if the origin of the URL was allowed explicitly, so that it need not be public.
-        header: Name and value of the header requested by the receiver.
-        tries: Number of attempts, including this one.
     """
 
     seq: int
@@ -57,11 +51,7 @@ class Delivery:
 
 
 class WebhookQueue:
-    """The notifications of one data directory.
-
-    Args:
-        database: The job database.
-    """
+    """The notifications of one data directory."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -184,7 +174,6 @@ class WebhookSender:
     """Sends notifications as they become due, in threads of its own.
 
     Args:
-        queue: The notifications.
         redacted_url: Returns the URL of a transcript's redacted audio, or None if the file no longer exists.
         interval: Seconds between two attempts.
     """

@@ -42,13 +42,8 @@ class WorkerTask(TypedDict):
 
     Attributes:
         stage: "fetch" or "speech".
-        root: The data directory.
-        id: The job.
-        request: Its request.
         media: Its media, a path in the data directory, for "speech".
         allowed_origins: Origins that may be fetched from although they are not public, for "fetch".
-        workers: Number of threads for speech decoding.
-        engine: Name of the speech engine.
         model: Its model; None for its own.
     """
 
@@ -122,11 +117,7 @@ def _read_tasks(tasks: SimpleQueue[str]) -> None:
 
 
 def main() -> int:
-    """Run the tasks on standard input.
-
-    Returns:
-        Exit status: 0 if the last outcome was reported.
-    """
+    """Run the tasks on standard input."""
     end_with_parent(int(sys.argv[1]))
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # output of libraries must not be read as messages

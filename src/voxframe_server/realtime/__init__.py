@@ -49,11 +49,7 @@ def unpack(source: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
 
 
 async def read_record(source: StreamReader) -> tuple[bytes, bytes]:
-    """Return the next record of a stream.
-
-    Raises:
-        asyncio.IncompleteReadError: The stream has ended.
-    """
+    """Return the next record of a stream."""
     kind, length = _HEADER.unpack(await source.readexactly(_HEADER.size))
     return kind, await source.readexactly(length)
 
@@ -87,7 +83,6 @@ class StreamParameters:
         encoding: "pcm_s16le" or "pcm_mulaw".
         partials: True if partials are requested.
         information: True if the message about the session is requested.
-        boost: Words to boost.
     """
 
     rate: int
@@ -98,11 +93,7 @@ class StreamParameters:
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> StreamParameters:
-        """Return the parameters in a query string.
-
-        Raises:
-            SessionRefusedError: A value is invalid.
-        """
+        """Return the parameters in a query string."""
         rate = query.get("sample_rate", "")
         low, high = _RATES
         if not rate.isascii() or not rate.isdecimal() or len(rate) > 9 or not low <= int(rate) <= high:
@@ -119,11 +110,7 @@ class StreamParameters:
         )
 
     def seconds(self, audio: bytes) -> float:
-        """Return the duration of an audio message in seconds.
-
-        Raises:
-            SessionRefusedError: The message is too short, too long or malformed.
-        """
+        """Return the duration of an audio message in seconds."""
         width = 1 if self.encoding == "pcm_mulaw" else 2
         if len(audio) % width:
             raise SessionRefusedError(
@@ -144,11 +131,7 @@ class StreamParameters:
 
 
 def record_of(text: str) -> tuple[bytes, bytes]:
-    """Return the record for a text message, as its kind and data.
-
-    Raises:
-        SessionRefusedError: The message is invalid.
-    """
+    """Return the record for a text message, as its kind and data."""
     try:
         message = orjson.loads(text)
     except orjson.JSONDecodeError:

@@ -51,9 +51,7 @@ class DecodePool:
     """Decoding processes with a priority queue. They start with the first session.
 
     Args:
-        engine: Name of the speech engine.
         model: Its model, or None.
-        processes: Number of processes.
     """
 
     def __init__(self, engine: str, model: str | None, processes: int) -> None:
@@ -70,11 +68,7 @@ class DecodePool:
 
     @contextlib.asynccontextmanager
     async def session(self) -> AsyncIterator[None]:
-        """Keep the processes running. The body starts when one of them is ready.
-
-        Raises:
-            DecodeError: No process could be started.
-        """
+        """Keep the processes running. The body starts when one of them is ready."""
         self._sessions += 1
         if self._idle is not None:
             self._idle.cancel()
@@ -91,9 +85,6 @@ class DecodePool:
 
         Args:
             priority: One of the priorities of `realtime`.
-            boost: Words to boost.
-            samples: The samples.
-            later: Decode all other requests first.
 
         Returns:
             A future that fails with DecodeError, and can be cancelled with `drop`.
@@ -205,11 +196,7 @@ class DecodePool:
 
 
 def main() -> int:
-    """Serve requests from standard input.
-
-    Returns:
-        Exit status 0.
-    """
+    """Serve requests from standard input."""
     name, model, parent = sys.argv[1:]
     end_with_parent(int(parent))
     whole_machine = engines.uses_all_cores(name, model or None)

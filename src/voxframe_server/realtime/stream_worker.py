@@ -47,12 +47,7 @@ class _UtterancePart:
     """A stretch of an utterance. Positions are samples from the start of the session.
 
     Attributes:
-        start: Its start.
         end: Its end; None while it is spoken.
-        words: Its best words so far.
-        heard: End of the sound that gave these words.
-        requested: End of the sound of the latest final decode that was requested.
-        decoded: End of the sound of the latest final decode that is done.
     """
 
     start: int
@@ -68,10 +63,6 @@ class _Utterance:
     """An utterance that is spoken or waits for its final.
 
     Attributes:
-        parts: Its stretches.
-        ended: True when it has ended.
-        heard: End of the sound of its words so far.
-        shown: Texts of the words of its last partial.
         always: True if its final is sent even without words.
     """
 
@@ -110,8 +101,6 @@ class StreamRecognizer:
         rate: Samples per second of the audio.
         encoding: "pcm_s16le" or "pcm_mulaw".
         punctuates: True if the words of the engine have capitals and punctuation.
-        partials: Send partials.
-        tell: Sends a message.
         decode: Requests a decode, given its number, its priority and the samples. A record `WORDS` answers it.
     """
 
@@ -293,9 +282,6 @@ def main(argv: Sequence[str]) -> int:
 
     Args:
         argv: Sample rate, encoding, engine, "1" for partials, and the process id of the server.
-
-    Returns:
-        Exit status: 0 if the session was processed to its end.
     """
     rate, encoding, engine, partials, parent = argv
     end_with_parent(int(parent))

@@ -65,10 +65,7 @@ class StreamEndpoint:
     """The streaming sessions of a server process.
 
     Args:
-        key: The API key.
-        tokens: The temporary tokens.
         limits: Limits. None (default): the limits of the speech engine.
-        choice: The speech engine and its model.
     """
 
     def __init__(
@@ -100,12 +97,7 @@ class StreamEndpoint:
         await self._pool.close()
 
     async def _serve(self, socket: WebSocket) -> None:
-        """Serve a session. Its token is used up only if the session starts.
-
-        Raises:
-            SessionRefusedError: The session does not start, or ends with an error.
-            WebSocketDisconnect: The client has disconnected.
-        """
+        """Serve a session. Its token is used up only if the session starts."""
         token = socket.query_params.get("token")
         expiry = self._tokens.take(token) if token else None
         session = None
@@ -162,13 +154,7 @@ class _StreamSession:
         self.started = False
 
     async def run(self) -> None:
-        """Serve the session to its end.
-
-        Raises:
-            SessionRefusedError: It ends with an error.
-            WebSocketDisconnect: The client has disconnected.
-            DecodeError: Its speech cannot be decoded.
-        """
+        """Serve the session to its end."""
         parameters = self._parameters
         partials = "1" if parameters.partials else "0"
         arguments = (str(parameters.rate), parameters.encoding, self._engine, partials, str(os.getpid()))

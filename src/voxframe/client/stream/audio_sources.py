@@ -62,11 +62,6 @@ def open_source(source: StreamSource, sample_rate: int | None, encoding: str) ->
             `encoding` already.
         sample_rate: Samples per second to send. None uses the rate of the file or microphone.
         encoding: "pcm_s16le" or "pcm_mulaw".
-
-    Raises:
-        AudioError: A file does not exist or has no audio.
-        OptionError: It is not a source, or raw samples have no sample rate.
-        MissingExtraError: Decoding or resampling needs the extra `local`.
     """
     if isinstance(source, str | os.PathLike):
         return _file(_path(source), sample_rate, encoding)

@@ -49,12 +49,9 @@ class StreamConnection:
     """A session, or several if it reconnects. Everything runs on the portal's loop.
 
     Args:
-        plan: The session to run.
-        buffer: Receives the messages.
         home: Event loop of an async source, or None.
 
     Attributes:
-        session_id: Id of the current or last session.
         sent_s: Audio sent, in seconds of the source.
         stopping: True if the session was told to end.
     """
@@ -82,11 +79,7 @@ class StreamConnection:
         self.stopping = False
 
     async def open(self) -> None:
-        """Connect, wait for the session to begin, and continue in the background.
-
-        Raises:
-            ServiceError: The session did not begin.
-        """
+        """Connect, wait for the session to begin, and continue in the background."""
         try:
             await self._connect()
         except BaseException as error:
@@ -122,11 +115,7 @@ class StreamConnection:
             self._main_task.cancel()
 
     async def send_json(self, message: Mapping[str, Any]) -> None:
-        """Send a message that is not audio.
-
-        Raises:
-            StreamCutError: The session is no longer open.
-        """
+        """Send a message that is not audio."""
         if "end_utterance_silence_threshold" in message:
             self._silence_ms = message["end_utterance_silence_threshold"]
         if self._socket is None or self._buffer.ended:

@@ -179,8 +179,6 @@ def read(data: str | bytes, *, session_id: str | None, idx: int, offset_ms: int 
     """Read a message from a frame.
 
     Args:
-        data: The frame.
-        session_id: Session id, unless the message contains it.
         idx: Index of the message in the session.
         offset_ms: Start of the session in the source, in ms.
 
@@ -208,9 +206,6 @@ class MessageBuffer:
 
     Partials and unknown messages are limited to the newest `keep`; all others are kept as long as the session object.
     So a slow or missing reader needs little memory and never blocks the connection. It only misses old partials.
-
-    Args:
-        keep: Maximum number of partials and unknown messages.
 
     Attributes:
         ended: True if no more messages will arrive.

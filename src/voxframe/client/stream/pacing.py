@@ -165,12 +165,7 @@ def _as_bytes(chunk: object) -> bytes:
 
 
 class MessageQueue:
-    """Audio messages from a source, one at a time.
-
-    Args:
-        reader: The source.
-        chunker: Splits its chunks into messages.
-    """
+    """Audio messages from a source, one at a time."""
 
     def __init__(self, reader: SourceReader, chunker: Chunker) -> None:
         self._reader = reader

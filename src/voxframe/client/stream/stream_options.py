@@ -105,11 +105,7 @@ _KINDS: dict[str, ValueType] = {
 
 
 def check(options: StreamOptions) -> StreamOptions:
-    """Return all options, completed with defaults. None uses the default too.
-
-    Raises:
-        OptionError: An option is unknown or has an invalid value.
-    """
+    """Return all options, completed with defaults. None uses the default too."""
     unknown = [name for name in options if name not in _DEFAULTS]
     if unknown:
         near = nearest(unknown[0], list(_DEFAULTS))
@@ -150,14 +146,9 @@ class StreamPlan:
     """A checked streaming session, ready to be opened.
 
     Attributes:
-        url: URL for streaming.
         key: API key, or None with a token.
         token: Temporary token, or None.
-        query: Query parameters of the connection.
-        samples: The audio.
-        encoding: Encoding of the audio.
         message_ms: Duration of an audio message in ms.
-        realtime: True to send in real time.
         silence_ms: Silence that ends an utterance in ms; None uses the default of the service.
         reconnect: True to open a new session if the connection is lost.
         keepalive_s: Seconds between two pings.
@@ -198,15 +189,8 @@ def make_plan(source: StreamSource, url: str, key: Secret | None, options: Strea
     """Return the plan of a session.
 
     Args:
-        source: The audio.
-        url: URL for streaming.
         key: API key, if there is one.
         options: Options returned by `check`.
-
-    Raises:
-        OptionError: The source or the word boost is invalid.
-        AudioError: The source cannot be read.
-        SettingsError: There is neither a key nor a token.
     """
     token, boost = options["token"], options["word_boost"]
     if key is None and token is None:
@@ -233,11 +217,7 @@ def make_plan(source: StreamSource, url: str, key: Secret | None, options: Strea
 
 
 def silence_ms(value: object) -> int:
-    """Check a silence threshold and return it as an int.
-
-    Raises:
-        OptionError: It is not a whole number from 0 to 20000.
-    """
+    """Check a silence threshold and return it as an int."""
     return cast("int", checked("end_utterance_silence_threshold", value, _SILENCE))
 
 

@@ -63,11 +63,7 @@ class _NoRedirects(connect):
 
 
 async def open_socket(plan: StreamPlan) -> StreamSocket:
-    """Open the WebSocket connection of a session.
-
-    Raises:
-        ServiceError: The connection could not be made.
-    """
+    """Open the WebSocket connection of a session."""
     query = dict(plan.query) | ({"token": plan.token.reveal()} if plan.token is not None else {})
     try:
         opened = await _NoRedirects(
@@ -93,7 +89,6 @@ class KeepAlive:
     """Sends pings and aborts a connection on which nothing arrives any more.
 
     Args:
-        socket: The connection.
         interval_s: Seconds between two pings.
         timeout_s: Seconds without any bytes after which the connection is aborted.
 
@@ -166,10 +161,7 @@ def ended(
 
     Args:
         code: Close code, or None if none was received.
-        reason: Reason sent with the code.
         error_text: Text of the error message before it, or None.
-        session_id: Session id.
-        secrets: Strings to mask, such as the key.
     """
     words = error_text or reason or None
     if words is not None:
