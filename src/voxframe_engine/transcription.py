@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from voxframe._text import join_words
+from voxframe.voices.diarization import Diarization
 from voxframe_engine import analyses
 from voxframe_engine.errors import JobFailed
 from voxframe_engine.speech import RATE, Samples, engines
 from voxframe_engine.speech.audio import Audio
 from voxframe_engine.speech.audio_child import ChildAudio
 from voxframe_engine.speech.engines import Engine, EngineOptions, RecognizedWord, detect_language
-from voxframe_engine.speech.speakers import SpokenSpans, label_speakers, spans_of
+from voxframe_engine.speech.speakers import label_speakers, voices_of
 from voxframe_engine.speech.vad import Segmenter, Stretch, Window, WindowPacker
 from voxframe_engine.text import Word, turns, utterance
 from voxframe_engine.text.formatting import (
@@ -141,19 +142,19 @@ def _detected(audio: Audio | ChildAudio, engine: str, model: str | None, least: 
     return language, round(confidence, 5)
 
 
-def _speakers(open_audio: Callable[[], Audio | ChildAudio], options: Mapping[str, Any]) -> list[SpokenSpans]:
+def _speakers(open_audio: Callable[[], Audio | ChildAudio], options: Mapping[str, Any]) -> list[Diarization]:
     """Return who speaks when on each channel."""
     audio = open_audio()
     expected = options.get("speakers_expected")
     count = expected if audio.channels == 1 else 1 if expected is not None and expected <= audio.channels else None
-    return [spans_of(open_audio(), channel, count) for channel in range(audio.channels)]
+    return [voices_of(open_audio(), channel, count) for channel in range(audio.channels)]
 
 
-def _name_speakers(channels: Sequence[Sequence[Word]], speakers: Sequence[SpokenSpans] | None, *, apart: bool) -> None:
+def _name_speakers(channels: Sequence[Sequence[Word]], speakers: Sequence[Diarization] | None, *, apart: bool) -> None:
     """Set channel and speaker of words in place. Without speaker labels, each channel is a speaker."""
     if speakers is not None:
-        for words, spans in zip(channels, speakers, strict=True):
-            label_speakers(words, spans)
+        for words, voices in zip(channels, speakers, strict=True):
+            label_speakers(words, voices)
     for number, words in enumerate(channels, 1):
         for word in words:
             if apart:

@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 from tests.benchmarks import mixes
 
-from voxframe.voices.diarization import Span
+from voxframe.voices.diarization import Diarization, Span
 from voxframe_engine.errors import JobFailed
 from voxframe_engine.speech.audio import Audio
-from voxframe_engine.speech.speakers import label_speakers, spans_of
+from voxframe_engine.speech.speakers import label_speakers, voices_of
 from voxframe_engine.text import Word
 
 DATA = Path(__file__).parents[2] / "data"
 
 
-def labels(times: list[tuple[int, int]], spans: list[tuple[int, int, int]]) -> str:
+def labels(times: list[tuple[int, int]], spans: list[tuple[int, int, int]], front=()) -> str:
     words = [Word("word", start, end, 0.9) for start, end in times]
-    label_speakers(words, [Span(*span) for span in spans])
+    label_speakers(words, Diarization([Span(*span) for span in spans], None, [Span(*span) for span in front]))
     return "".join(word.speaker for word in words)
 
 
@@ -36,7 +36,14 @@ def test_a_backchannel_is_a_turn_of_its_own():
     assert labels([(0, 400), (600, 800), (900, 1300)], [(0, 500, 0), (550, 850, 1), (850, 1400, 0)]) == "ABA"
 
 
-def test_in_overlap_the_speaker_goes_on():
+def test_in_overlap_a_word_goes_to_who_is_in_front():
+    """Both get words: each the one in which they are heard best for most of the time."""
+    spans = [(0, 1000, 0), (500, 2000, 1)]
+    front = [(0, 600, 0), (600, 800, 1), (800, 1000, 0), (1000, 2000, 1)]
+    assert labels([(0, 400), (510, 580), (580, 780), (820, 990), (1100, 1500)], spans, front) == "AABAB"
+
+
+def test_in_overlap_the_speaker_goes_on_if_it_is_not_known_who_is_in_front():
     """A word that two speak in throughout goes to the speaker of the word before."""
     spans = [(0, 1000, 0), (500, 2000, 1)]
     assert labels([(0, 400), (600, 900), (1100, 1500)], spans) == "AAB"
@@ -58,9 +65,10 @@ def test_times_are_those_of_the_file(model_folder, audio_folder):
     """Spans of a part that starts later have the times of the whole file, and nothing before the part."""
     model_folder("voices")
     path = audio_folder / "meetings" / "dev00.flac"
-    part = spans_of(Audio(path, start_ms=12_500, end_ms=22_000), 0, None)
-    assert part
-    assert all(12_500 <= span.start_ms < span.end_ms <= 22_100 for span in part)
+    part = voices_of(Audio(path, start_ms=12_500, end_ms=22_000), 0, None)
+    for spans in (part.spans, part.front):
+        assert spans
+        assert all(12_500 <= span.start_ms < span.end_ms <= 22_100 for span in spans)
 
 
 def test_without_the_models_the_job_says_what_to_do(monkeypatch, tmp_path):
@@ -71,7 +79,7 @@ def test_without_the_models_the_job_says_what_to_do(monkeypatch, tmp_path):
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     networks.load.cache_clear()
     with pytest.raises(JobFailed, match=r"speaker_labels is not available.*voxframe models get voices"):
-        spans_of(Audio(DATA / "panel.flac"), 0, None)
+        voices_of(Audio(DATA / "panel.flac"), 0, None)
 
 
 @pytest.mark.parametrize("name", ["interview", "panel"])
@@ -81,5 +89,5 @@ def test_the_sample_speakers_are_told_apart(name, model_folder):
     turns = json.loads((DATA / f"{name}.json").read_text())["turns"]
     true = [turn["speaker"] for turn in turns for _ in turn["words"]]
     words = [Word(word["text"], word["start_ms"], word["end_ms"], 1.0) for turn in turns for word in turn["words"]]
-    label_speakers(words, spans_of(Audio(DATA / f"{name}.flac"), 0, len(set(true))))
+    label_speakers(words, voices_of(Audio(DATA / f"{name}.flac"), 0, len(set(true))))
     assert mixes.wrong_labels([{speaker} for speaker in true], [word.speaker for word in words]) <= 0.08

@@ -17,6 +17,16 @@ def test_words_in_a_row_of_one_speaker_are_a_turn():
     assert texts(turns([words])) == ["a b", "c", "d"]
 
 
+def test_turns_overlap_if_a_speaker_goes_on_meanwhile():
+    """A backchannel is a turn of its own inside a turn; a speaker who paused meanwhile has two turns."""
+    words = [word("a", 0, "A"), word("b", 300, "A"), word("mhm", 500, "B"), word("c", 700, "A"), word("d", 1000, "A")]
+    for spoken, span in zip(words, (0, 0, 1, 0, 0), strict=True):
+        spoken.span = span
+    assert texts(turns([words])) == ["a b c d", "mhm"]
+    words[3].span = words[4].span = 2
+    assert texts(turns([words])) == ["a b", "mhm", "c d"]
+
+
 def test_on_channels_a_turn_ends_where_the_other_answers():
     """A word of the other channel in a pause ends the turn; one that overlaps does not; a long pause does."""
     one = [word("a", 0, "1", "1"), word("b", 200, "1", "1"), word("c", 900, "1", "1"), word("d", 4000, "1", "1")]

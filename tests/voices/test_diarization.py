@@ -20,10 +20,10 @@ def recording(script: str, spread: float = 0.05, seed: int = 0):
     voices = {name: rng.normal(size=192) for name in sorted(set(script))}
     active, local = [], []
     for window, name in enumerate(script):
-        speech = np.zeros((FRAMES, 3), np.float32)
+        speech = np.zeros((2, FRAMES, 3), np.float32)
         if name != "-":
             vector = voices[name] + rng.normal(size=192) * spread * 10
-            speech[:, 0] = 1
+            speech[:, :, 0] = 1
             local.append(LocalSpeaker(window, 0, 9.9, True, (vector / np.linalg.norm(vector)).astype(np.float32)))
         active.append(speech)
     return active, local
@@ -63,17 +63,35 @@ def test_two_who_speak_at_once_have_spans_that_overlap():
     """Each local speaker of a window is another speaker."""
     active, local = recording("xxxxxxyyyyyy")
     other = local[-1].vector
-    active[2][200:300, 1] = 1
+    active[2][0, 200:300, 1] = 1
     local.append(LocalSpeaker(2, 1, 1.7, False, other))
     for window in (0, 1, 3, 4):  # the same time in the windows that overlap it
         first = 200 - round((window - 2) * STEP_S / 0.016875)
-        active[window][max(0, first) : max(0, min(first + 100, FRAMES)), 1] = 1
+        active[window][0, max(0, first) : max(0, min(first + 100, FRAMES)), 1] = 1
         local.append(LocalSpeaker(window, 1, 1.7, False, other))
     local.sort(key=lambda speaker: speaker.window)
     result = diarization.assemble(active, local, None)
     overlap = next(span for span in result.spans if span.speaker == 1)
     assert overlap.end_ms - overlap.start_ms == pytest.approx(1690, abs=20)
     assert overlap.start_ms == pytest.approx(5000 + 200 * 16.875, abs=20)
+    assert [span.speaker for span in result.front] == [0, 1]  # the other is never likely to speak alone meanwhile
+
+
+def test_who_is_in_front_is_most_likely_to_speak_alone():
+    """While two speak at once, the one in front changes with the probabilities; the spans in front never overlap."""
+    active, local = recording("xxxxxx")
+    other = recording("y", seed=9)[1][0].vector
+    for window, speech in enumerate(active):
+        speech[0, :, 1] = 1
+        speech[1] = 0.2
+        speech[1, :, 1] = 0.1 if window < 3 else 0.3
+        local.append(LocalSpeaker(window, 1, 9.9, True, other))
+    local.sort(key=lambda speaker: speaker.window)
+    result = diarization.assemble(active, local, None)
+    assert [(span.start_ms, span.end_ms) for span in result.spans] == [(0, result.spans[0].end_ms)] * 2
+    assert sorted(speakers_of(result.front)) == [0, 1]
+    assert result.front[0].end_ms == result.front[1].start_ms
+    assert result.front[0].end_ms == pytest.approx(12_500, abs=2500)
 
 
 def test_silence_has_no_speakers(model_folder):

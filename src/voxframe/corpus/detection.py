@@ -44,9 +44,9 @@ def detect_speakers(archive: Archive, relabel: Relabel, ids: Ids, audio: AudioFi
         models.ensure(models.VOICES)
     for transcript_id in tqdm(found, desc="speakers", unit="recording", delay=1, disable=len(found) == 1):
         words = archive.current("words", transcript_id).select(["start_ms", "end_ms"]).to_pydict()
-        spans = diarize(voices.read_audio(files[transcript_id]), speakers).spans
-        times = list(zip(words["start_ms"], words["end_ms"], strict=True))
-        relabel(transcript_id, diarization.labels_of(times, spans))
+        heard = diarize(voices.read_audio(files[transcript_id]), speakers)
+        spans = diarization.spans_of(list(zip(words["start_ms"], words["end_ms"], strict=True)), heard)
+        relabel(transcript_id, diarization.labels_of(spans, heard.spans))
     return found
 
 

@@ -4,7 +4,8 @@
 2. Each local speaker becomes a voice vector, from the frames in which nobody else speaks.
 3. Vectors with enough speech are clustered: average linkage of cosine similarity. Other vectors join the closest
    cluster; local speakers of one window never share one.
-4. At every frame, the overlapping windows vote for clusters, and the segmentation says how many speak at once.
+4. At every frame, the overlapping windows vote for clusters, and the segmentation says how many speak at once. Of
+   several, the one in front is who is most likely to speak alone.
 
 Source of the method: H. Bredin, "pyannote.audio 2.1 speaker diarization pipeline", Interspeech 2023.
 """
@@ -68,10 +69,12 @@ class Diarization(NamedTuple):
     Attributes:
         spans: Spans ordered by start. Those of different speakers may overlap.
         vectors: One voice vector of length 1 per speaker, float32, shape (speakers, columns).
+        front: Spans without overlap: who is heard best while several speak. Empty if that is not known.
     """
 
     spans: list[Span]
     vectors: NDArray[np.float32]
+    front: Sequence[Span] = ()
 
 
 class Diarizer(Protocol):
@@ -133,7 +136,7 @@ def diarize(blocks: Iterable[NDArray[np.int16]], speakers: int | None = None) ->
     def read(windows: list[tuple[NDArray[np.int16], Floats]]) -> None:
         sounds = np.stack([sound for sound, _ in windows]).astype(np.float32) / np.float32(32768)
         for (_, banks), speech in zip(windows, networks.segment(sounds), strict=True):
-            local.extend(_local_speakers(networks, len(active), banks, speech))
+            local.extend(_local_speakers(networks, len(active), banks, speech[0]))
             active.append(speech)
 
     batch: list[tuple[NDArray[np.int16], Floats]] = []
@@ -187,7 +190,7 @@ def assemble(active: Sequence[Floats], local: Sequence[LocalSpeaker], speakers: 
     """Return the spans and vectors of the speakers of a recording.
 
     Args:
-        active: Probability that each local speaker speaks, one array of shape (frames, 3) per window.
+        active: Probabilities that each local speaker speaks, and speaks alone: shape (2, frames, 3) per window.
         local: The local speakers.
         speakers: Number of speakers, if it is known.
     """
@@ -195,18 +198,18 @@ def assemble(active: Sequence[Floats], local: Sequence[LocalSpeaker], speakers: 
         return Diarization([], np.zeros((0, SIZE), np.float32))
     centres = _centres(local, speakers)
     firsts = [round(window * _STEP / RATE / FRAME_S) for window in range(len(active))]
-    frames = max(first + len(speech) for first, speech in zip(firsts, active, strict=True))
-    votes, seen = np.zeros((frames, len(centres)), np.float32), np.zeros(frames, np.float32)
-    at_once = np.zeros(frames, np.float32)
+    frames = max(first + speech.shape[1] for first, speech in zip(firsts, active, strict=True))
+    at_once, seen = np.zeros(frames, np.float32), np.zeros(frames, np.float32)
     for first, speech in zip(firsts, active, strict=True):
-        seen[first : first + len(speech)] += 1
-        at_once[first : first + len(speech)] += speech.sum(axis=1)
+        seen[first : first + speech.shape[1]] += 1
+        at_once[first : first + speech.shape[1]] += speech[0].sum(axis=1)
+    votes = np.zeros((2, frames, len(centres)), np.float32)
     for speaker, cluster in _assigned(local, centres):
         speech, first = active[speaker.window], firsts[speaker.window]
-        votes[first : first + len(speech), cluster] += speech[:, speaker.column]
+        votes[:, first : first + speech.shape[1], cluster] += speech[:, :, speaker.column]
     count = np.floor(at_once / seen + _ROUNDED).astype(int)
-    rank = np.argsort(np.argsort(-votes, axis=1, kind="stable"), axis=1)
-    return _ordered((rank < count[:, None]) & (votes > 0), centres)
+    rank = np.argsort(np.argsort(-votes[0], axis=1, kind="stable"), axis=1)
+    return _ordered((rank < count[:, None]) & (votes[0] > 0), votes[1], centres)
 
 
 def _centres(local: Sequence[LocalSpeaker], speakers: int | None) -> Floats:
@@ -278,26 +281,32 @@ def _assigned(local: Sequence[LocalSpeaker], centres: Floats) -> Iterator[tuple[
         yield from ((speakers[row], int(column)) for row, column in zip(rows, columns, strict=True))
 
 
-def _ordered(speaking: NDArray[np.bool_], centres: Floats) -> Diarization:
+def _ordered(speaking: NDArray[np.bool_], alone: Floats, centres: Floats) -> Diarization:
     """Return the spans of frames, with the speakers numbered in order of first speech."""
     gap, least = round(_GAP_S / FRAME_S), round(_TURN_S / FRAME_S)
-    spans: list[tuple[int, int, int]] = []
-    for speaker, column in enumerate(speaking.T):
-        edges = np.flatnonzero(np.diff(np.concatenate([[False], column, [False]]).astype(np.int8))).reshape(-1, 2)
-        if not len(edges):
-            continue
-        breaks = np.flatnonzero(edges[1:, 0] - edges[:-1, 1] >= gap)
-        starts, ends = edges[np.r_[0, breaks + 1], 0], edges[np.r_[breaks, len(edges) - 1], 1]
-        spans += [(int(a), int(b), speaker) for a, b in zip(starts, ends, strict=True) if b - a >= least]
-    spans.sort()
-    numbers: dict[int, int] = {}
-    for _, _, speaker in spans:
-        numbers.setdefault(speaker, len(numbers))
-    to_ms = 1000 * FRAME_S
-    return Diarization(
-        [Span(round(start * to_ms), round(end * to_ms), numbers[speaker]) for start, end, speaker in spans],
-        centres[list(numbers)],
-    )
+    spans = sorted((start, end, speaker) for start, end, speaker in _runs(speaking, gap) if end - start >= least)
+    kept = np.zeros_like(speaking)
+    for start, end, speaker in spans:
+        kept[start:end, speaker] = True
+    best = np.where(kept, alone, -1).argmax(axis=1)[:, None]
+    front = _runs(kept & (best == np.arange(len(centres))), 1)
+    numbers = {speaker: number for number, speaker in enumerate(dict.fromkeys(speaker for _, _, speaker in spans))}
+
+    def timed(runs: Iterable[tuple[int, int, int]]) -> list[Span]:
+        to_ms = 1000 * FRAME_S
+        return [Span(round(start * to_ms), round(end * to_ms), numbers[speaker]) for start, end, speaker in runs]
+
+    return Diarization(timed(spans), centres[list(numbers)], timed(sorted(front)))
+
+
+def _runs(mask: NDArray[np.bool_], gap: int) -> Iterator[tuple[int, int, int]]:
+    """Yield start, end and column of the runs of True in each column. Shorter gaps than `gap` are filled."""
+    for column, values in enumerate(mask.T):
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], values, [False]]).astype(np.int8))).reshape(-1, 2)
+        if len(edges):
+            breaks = np.flatnonzero(edges[1:, 0] - edges[:-1, 1] >= gap)
+            starts, ends = edges[np.r_[0, breaks + 1], 0], edges[np.r_[breaks, len(edges) - 1], 1]
+            yield from ((int(start), int(end), column) for start, end in zip(starts, ends, strict=True))
 
 
 def speaker_vectors(blocks: Iterable[NDArray[np.int16]], spans: Sequence[Span], count: int | None = None) -> Floats:
@@ -352,31 +361,47 @@ def _alone(spans: Sequence[Span]) -> list[Span]:
     return parts
 
 
-def labels_of(times: Sequence[tuple[int | None, int | None]], spans: Sequence[Span]) -> list[str]:
-    """Return the label of the speaker of each word: "A" for the speaker of the first word, then "B", and so on.
+def spans_of(times: Sequence[tuple[int | None, int | None]], voices: Diarization) -> list[int]:
+    """Return the index of the span that each word is in; -1 if there are no spans.
 
-    A word goes to who speaks in most of it. One that several speak in equally goes to the speaker of the word before,
-    if that is one of them; one outside all spans to the nearest; one without times to the speaker of the word before.
+    A word goes to who speaks in most of it, and of several who speak at once, to the one in front. If two speak in it
+    equally, it goes to the speaker of the word before, and so does a word without times. A word outside all spans goes
+    to the nearest.
 
     Args:
         times: Start and end of each word, in ms.
-        spans: Who speaks when, ordered by start. Without any, all words have one speaker.
+        voices: Who speaks when.
     """
-    starts = np.array([span.start_ms for span in spans], np.int64)
-    ends = np.array([span.end_ms for span in spans], np.int64)
-    speakers = np.array([span.speaker for span in spans], np.int64)
-    numbers: dict[int, int] = {}
-    labels, before = [], -1
+    spans, front = (np.array(part, np.int64).reshape(-1, 3) for part in (voices.spans, voices.front or voices.spans))
+    indexes, index = [], -1
     for start, end in times:
         if len(spans) and start is not None and end is not None:
-            shared = np.minimum(ends, end) - np.maximum(starts, start)  # negative: the distance
-            spoken = np.bincount(speakers, np.maximum(shared, 0))
-            if shared.max() <= 0:
-                before = int(speakers[shared.argmax()])
-            elif before < 0 or spoken[before] < spoken.max():
-                before = int(spoken.argmax())
-        labels.append(label(numbers.setdefault(before, len(numbers))))
-    return labels
+            spoken = np.bincount(front[:, 2], np.maximum(0, _shared(front, start, end)))
+            if spoken.max() > 0:
+                before = int(spans[index, 2]) if index >= 0 else -1
+                speaker = before if before >= 0 and spoken[before] == spoken.max() else spoken.argmax()
+                index = int(np.where(spans[:, 2] == speaker, _shared(spans, start, end), -np.inf).argmax())
+            else:
+                index = int(_shared(spans, start, end).argmax())
+        indexes.append(index)
+    return indexes
+
+
+def _shared(spans: NDArray[np.int64], start: int, end: int) -> NDArray[np.int64]:
+    """Return the time that spans share with a word, in ms; negative: their distance."""
+    return np.asarray(np.minimum(spans[:, 1], end) - np.maximum(spans[:, 0], start))
+
+
+def labels_of(indexes: Sequence[int], spans: Sequence[Span]) -> list[str]:
+    """Return the label of the speaker of each word: "A" for the speaker of the first word, then "B", and so on.
+
+    Args:
+        indexes: The span of each word, as `spans_of` returns it.
+        spans: Who speaks when.
+    """
+    numbers: dict[int, int] = {}
+    speakers = [spans[index].speaker if index >= 0 else 0 for index in indexes]
+    return [label(numbers.setdefault(speaker, len(numbers))) for speaker in speakers]
 
 
 def label(speaker: int) -> str:

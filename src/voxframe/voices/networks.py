@@ -53,16 +53,16 @@ class VoiceNetworks:
         )
 
     def segment(self, windows: Floats) -> Floats:
-        """Return the probability that each of three local speakers speaks.
+        """Return the probabilities that each of three local speakers speaks, and that they speak alone.
 
         Args:
             windows: Sound, -1 to 1, shape (windows, samples).
 
         Returns:
-            Array of shape (windows, frames, 3). Which speaker has which column differs between windows.
+            Array of shape (windows, 2, frames, 3). Which speaker has which column differs between windows.
         """
-        classes = self._segmentation.run(None, {"sound": windows[:, None]})[0]
-        return np.asarray(np.exp(classes) @ _SPEAKING)
+        classes = np.exp(self._segmentation.run(None, {"sound": windows[:, None]})[0])
+        return np.stack([classes @ _SPEAKING, classes[:, :, 1:4]], axis=1)
 
     def encode(self, banks: Floats) -> Floats:
         """Return the vector of length 1 of the voice in filter banks, shape (192,).

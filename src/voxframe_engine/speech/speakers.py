@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
 
 from voxframe.errors import MissingExtraError, ModelError, SettingsError
-from voxframe.voices.diarization import Span, find, labels_of
+from voxframe.voices.diarization import Diarization, find, labels_of, spans_of
 from voxframe_engine.errors import JobFailed
 from voxframe_engine.speech import RATE, Samples
 from voxframe_engine.speech.audio import Audio
 from voxframe_engine.speech.audio_child import ChildAudio
 from voxframe_engine.text import Word
 
-SpokenSpans: TypeAlias = Sequence[Span]
 
-
-def spans_of(audio: Audio | ChildAudio, channel: int, speakers: int | None) -> list[Span]:
+def voices_of(audio: Audio | ChildAudio, channel: int, speakers: int | None) -> Diarization:
     """Return who speaks when on a channel, with times of the file.
 
     Raises:
@@ -29,18 +26,23 @@ def spans_of(audio: Audio | ChildAudio, channel: int, speakers: int | None) -> l
             yield block[channel]
 
     try:
-        spans = find()(blocks(), speakers).spans
+        voices = find()(blocks(), speakers)
     except (MissingExtraError, ModelError, SettingsError) as error:
         raise JobFailed(f"speaker_labels is not available: {error}") from error
-    return [Span(at + span.start_ms, at + span.end_ms, span.speaker) for span in spans]
+    spans, front = (
+        [span._replace(start_ms=at + span.start_ms, end_ms=at + span.end_ms) for span in part]
+        for part in (voices.spans, voices.front)
+    )
+    return voices._replace(spans=spans, front=front)
 
 
-def label_speakers(words: Sequence[Word], spans: Sequence[Span]) -> None:
-    """Set the `speaker` of each word in place.
+def label_speakers(words: Sequence[Word], voices: Diarization) -> None:
+    """Set the `speaker` and `span` of each word in place.
 
     Args:
         words: Words of one channel, or of all channels mixed, in order.
-        spans: Who speaks when, ordered by start; see `voxframe.voices.diarization.labels_of`.
+        voices: Who speaks when; see `voxframe.voices.diarization.spans_of`.
     """
-    for word, label in zip(words, labels_of([(word.start, word.end) for word in words], spans), strict=True):
-        word.speaker = label
+    spans = spans_of([(word.start, word.end) for word in words], voices)
+    for word, span, label in zip(words, spans, labels_of(spans, voices.spans), strict=True):
+        word.speaker, word.span = label, span

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Any
 
 from voxframe._text import join_words
@@ -25,6 +25,7 @@ class Word:
         ends_sentence: True if a sentence ends after it.
         spelling_fixed: True if its spelling was set by `custom_spelling`; no capital is added.
         mark: Punctuation that the engine wrote after it, kept apart until the text is finished.
+        span: Number of the uninterrupted speech of its speaker that it is in, or None.
     """
 
     text: str
@@ -36,6 +37,7 @@ class Word:
     ends_sentence: bool = False
     spelling_fixed: bool = False
     mark: str = ""
+    span: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the word as it appears in a transcript."""
@@ -65,7 +67,7 @@ def merged(words: Sequence[Word], texts: Sequence[str]) -> list[Word]:
         start = first.start + (last.end - first.start) * done // letters
         done += len(text)
         end = first.start + (last.end - first.start) * done // letters
-        made.append(Word(text, start, end, confidence, first.speaker, first.channel))
+        made.append(Word(text, start, end, confidence, first.speaker, first.channel, span=first.span))
     made[-1].ends_sentence, made[-1].mark = last.ends_sentence, last.mark
     return made
 
@@ -81,18 +83,25 @@ def turns(channels: Sequence[Sequence[Word]]) -> list[list[Word]]:
         channels: Words of each channel, in order, with their speakers.
 
     Returns:
-        Lists of consecutive words of one speaker. With several channels, a turn also ends at a pause of 1.5 s, and at a
-        shorter pause in which a word is said on another channel.
+        Lists of words of one speaker. A turn ends at a word of another speaker, unless its own goes on meanwhile: then
+        turns overlap. With several channels, it also ends at a pause of 1.5 s, and at a shorter pause in which a word
+        is said on another channel.
     """
     groups: list[list[Word]] = []
     for own in channels:
         others = sorted((word.start + word.end) // 2 for other in channels if other is not own for word in other)
-        for run in runs(own):
-            groups.append([run[0]])
-            for before, after in pairwise(run):
-                if len(channels) > 1 and _ends_between(before, after, others):
-                    groups.append([])
-                groups[-1].append(after)
+        latest: dict[str | None, list[Word]] = {}  # turn of each speaker
+        before: Word | None = None
+        for word in own:
+            turn = latest.get(word.speaker)
+            goes_on = turn is not None and (
+                turn[-1] is before or (word.span is not None and turn[-1].span == word.span)
+            )
+            if turn is None or not goes_on or (len(channels) > 1 and _ends_between(turn[-1], word, others)):
+                turn = latest[word.speaker] = []
+                groups.append(turn)
+            turn.append(word)
+            before = word
     return sorted(groups, key=lambda group: group[0].start)
 
 
