@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
@@ -16,18 +14,18 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from voxframe.analysis.recordings import attach
-from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus import reading
 from voxframe.corpus.archive import Archive, MissingTranscriptError, changing
 from voxframe.corpus.metadata import Metadata, Wanted, is_named, with_metadata, without_person
 from voxframe.corpus.people import People
 from voxframe.corpus.reading import Where
 from voxframe.corpus.recordings import in_where
-from voxframe.corpus.row_reading import FORMAT, LOCAL, Located, fragments, in_order, runs_of
+from voxframe.corpus.row_reading import Located
 from voxframe.corpus.speakers import CurrentNames
 from voxframe.corpus.store import EXPORTS
 from voxframe.corpus.tables import KINDS, PartDamagedError, PartReplacedError
-from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, OptionError, PayloadError
+from voxframe.corpus.views import DamageError, View, lazy_frame, run_sql
+from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, PayloadError
 from voxframe.frames import joined, suited
 from voxframe.frames.corrected import correct_tables, with_original
 from voxframe.frames.passages import with_derived
@@ -36,16 +34,14 @@ from voxframe.schema import (
     CORPUS_TABLES,
     CORRECTED_TABLES,
     DERIVED,
-    RECORDING_COLUMNS,
     SPEAKER_NAME,
     TABLES,
     TEXT_ORIGINAL,
     TRANSCRIPT_TABLES,
 )
-from voxframe.validators import Boolean, Integer, checked, name_list, shown
+from voxframe.validators import Integer, checked, name_list
 
 if TYPE_CHECKING:
-    import duckdb
     import polars as pl
 
 
@@ -55,11 +51,8 @@ _Read = TypeVar("_Read", bound=Callable[..., Any])
 _PERSON = reading.PERSON.name
 _TRIES = 20  # reads of transcripts that other processes keep deleting
 _SHOWN = 5  # transcripts named in one warning
-_SHOW_TABLES = re.compile(r"\s*show\s+(all\s+)?tables\s*;?\s*", re.IGNORECASE)
 _AT_A_TIME = 64  # transcripts in memory if rows are chosen by a column that is not stored, or the first rows are read
 _IN_CATEGORIES = 32  # transcripts in memory without categories
-#: Columns that SQL and Polars join to the rows.
-_NOT_HERE = (SPEAKER_NAME.name, *RECORDING_COLUMNS)
 #: Columns from which names of speakers are derived.
 _NAMING = ("transcript_id", "speaker", "channel", "utterance_idx", "start_ms")
 
@@ -296,19 +289,15 @@ class Query:
         corrected: bool,
     ) -> pa.Table:
         """Return the rows that are chosen by columns that are not stored, such as the names of speakers."""
-        wholes: list[pa.Table] = []
-        found: dict[str, tuple[int, int, int]] = {}  # of each transcript: which whole, its first row, and how many
+        parts = [CORPUS_TABLES[name].empty]
         for some in self._archive.batches(name, ids, _AT_A_TIME):
-            whole = self.arrow(name, some, asked=asked, corrected=corrected)
-            whole = whole.cast(CORPUS_TABLES[name].arrow)
+            whole = self.arrow(name, some, asked=asked, corrected=corrected).cast(CORPUS_TABLES[name].arrow)
             if _PERSON in str(where) and "speaker" in whole.column_names:
                 whole = self._people.add_to(whole)
-            rows = whole.filter(where).select(CORPUS_TABLES[name].names)
-            runs = runs_of(rows["transcript_id"]).items()
-            found |= {transcript_id: (len(wholes), *run) for transcript_id, run in runs}
-            wholes.append(rows)
-        of, starts, counts = np.array([found.get(i, (0, 0, 0)) for i in ids], np.int64).reshape(-1, 3).T
-        table = in_order(wholes, of, starts, counts, CORPUS_TABLES[name].arrow)
+            parts.append(whole.filter(where).select(CORPUS_TABLES[name].names))
+        table = pa.concat_tables(parts)
+        rank = pc.index_in(table["transcript_id"], pa.array(ids, pa.string()))
+        table = table.take(np.argsort(rank, kind="stable"))
         return table if columns is None else table.select(columns)
 
     def readable(self, name: str) -> list[str]:
@@ -366,35 +355,16 @@ class Query:
         ids = None if ids is None else reading.identifiers(ids)  # an iterator is read once
         if ids is None:
             self._report_exports(name)
-        found, has_rows = self._stored(name, ids)
-        if name not in EXPORTS and not has_rows:
+        rows = self._rows(name, ids)
+        if name not in EXPORTS and not rows:
             self.report_empty(name, ids)
-        return found
-
-    @_repeated
-    def _stored(self, name: str, ids: str | Iterable[str] | None) -> tuple[ds.Dataset, bool]:
-        """Return one table over many transcripts, as stored, as a pyarrow dataset, and True if it has rows."""
-        wanted = self._archive.select(name, None if ids is None else self._archive.recordings.ids(ids))
-        located = self._archive.locate(name, wanted, corrected=None)
-        _report(located, len(wanted), asked=ids is not None)
-        schema = TABLES[name].arrow
-        try:
-            found = fragments(self._archive.files, name, located.members.values())
-        except PartDamagedError as damage:
-            self._archive.discard(damage)
-            raise PartReplacedError from None
-        children: list[ds.Dataset] = []
-        if found:
-            children.append(ds.FileSystemDataset(found, schema, FORMAT, LOCAL))
-        if located.loose:
-            children.append(ds.dataset(pa.concat_tables(table.cast(schema) for table in located.loose.values())))
-        whole = ds.dataset(children) if len(children) > 1 else (children or [ds.dataset(schema.empty_table())])[0]
-        has_rows = bool(found) or any(table.num_rows for table in located.loose.values())
-        return whole if ids is None or not children else whole.filter(pc.field("transcript_id").isin(wanted)), has_rows
+        if len(rows) == 1:
+            return rows[0]
+        return ds.dataset(pa.concat_tables([TABLES[name].empty, *(of_files.to_table() for of_files in rows)]))
 
     def to_polars(self, name: str, ids: str | Iterable[str] | None = None) -> pl.LazyFrame:
         """Return one table over many transcripts as a Polars LazyFrame."""
-        return reading.lazy_frame(name, self._apart(name, None if ids is None else reading.identifiers(ids)))
+        return lazy_frame(name, self._view(name, None if ids is None else reading.identifiers(ids)))
 
     def sql(
         self,
@@ -408,40 +378,42 @@ class Query:
         others = {"metadata": self._metadata.to_arrow, **others}
         for _ in range(_TRIES):  # files are replaced meanwhile
             try:
-                found = _run_sql(query, parameters, tables, self._apart, others, external=external)
-            except _DamageError:
+                frame = run_sql(query, parameters, tables, self._view, others, external=external)
+            except DamageError:
                 self._archive.files.check_again()
             else:
-                return attach(found, self._archive.recordings)
+                return attach(frame, self._archive.recordings)
         raise changing(self._archive.path)
 
     @_repeated
-    def _apart(self, name: str, ids: str | Iterable[str] | None = None) -> reading.Apart:
-        """Return a table as stored, and what voxframe adds to it when it is read. Warn of the reason if it is empty."""
+    def _rows(self, name: str, ids: str | Iterable[str] | None, *, corrected: bool | None = None) -> list[ds.Dataset]:
+        """Return the rows of transcripts as datasets; None for `corrected`: as stored."""
+        if ids is not None:
+            ids = self._archive.recordings.ids(ids)
+        wanted = self._select(name, ids) if corrected else self._archive.select(name, ids)
+        located = self._archive.locate(name, wanted, corrected=corrected)
+        _report(located, len(wanted), asked=ids is not None)
+        try:
+            return located.datasets(self._archive.files, name)
+        except PartDamagedError as damage:
+            self._archive.discard(damage)
+            raise PartReplacedError from None
+
+    @_repeated
+    def _view(self, name: str, ids: str | Iterable[str] | None = None) -> View:
+        """Return the current rows of a table, and what is joined to them. Warn of the reason if it is empty."""
         wanted = self._select(name, ids)
-        located = self._archive.locate(name, wanted)
-        files, made = self._archive.files, set(located.loose)
-        made |= {i for i, member in located.members.items() if files.is_current(member.part, name)}
-        stored = [i for i in wanted if i not in made] if ids is not None and made else None
-        if name in EXPORTS and stored is None and ids is not None:
-            stored = wanted
-        data, has_rows = self._stored(name, ids if stored is None else [i for i in stored if located.has(i)])
-        if not made and not has_rows:
+        rows = self._rows(name, ids, corrected=True)
+        if not rows:
             self.report_empty(name, ids)
-        corrected = None
-        if made:
-            schema = self.complete(name, TABLES[name].empty).schema
-            rows = self.complete(name, self._archive.read(name, sorted(made))[0])
-            corrected = rows.select(schema.names).cast(schema)
-            corrected = corrected.drop_columns([c for c in _NOT_HERE if c in schema.names])
         if name == "transcripts":
-            return reading.Apart(data, self._archive.recordings.table(wanted), corrected, sorted(made))
+            return View(rows, self._archive.recordings.table(wanted))
         if SPEAKER_NAME not in CORPUS_TABLES[name].columns:
-            return reading.Apart(data, None, corrected, sorted(made))
-        key, given = list(TABLES[name].key), self._names.all()
-        named = self.arrow(name, [i for i in wanted if i in given], [*key, "speaker", SPEAKER_NAME.name])
+            return View(rows, None)
+        key, names = list(TABLES[name].key), self._names.all()
+        named = self.arrow(name, [i for i in wanted if i in names], [*key, "speaker", SPEAKER_NAME.name])
         differs = pc.fill_null(pc.not_equal(named["speaker"], named[SPEAKER_NAME.name]), True)
-        return reading.Apart(data, named.filter(differs).select([*key, SPEAKER_NAME.name]), corrected, sorted(made))
+        return View(rows, named.filter(differs).select([*key, SPEAKER_NAME.name]))
 
     def _select(self, name: str, ids: str | Iterable[str] | None) -> list[str]:
         if name in EXPORTS and ids is None:
@@ -480,109 +452,3 @@ def _report(located: Located, wanted: int, *, asked: bool) -> None:
             CorpusWarning,
             stacklevel=caller(),
         )
-
-
-class _DamageError(Exception):
-    """A file has damage that its footer does not show."""
-
-
-def _run_sql(
-    query: str,
-    parameters: Sequence[object] | Mapping[str, object] | None,
-    tables: Sequence[str],
-    scan: Callable[[str], reading.Apart],
-    others: Mapping[str, Callable[[], object]],
-    *,
-    external: bool,
-) -> pd.DataFrame:
-    """Run a query. Only tables with a name that occurs in it are opened; `scan` returns one that is stored as files."""
-    import duckdb
-
-    if not isinstance(query, str):
-        raise OptionError(f"a query is text, such as 'show tables', got {shown(query)}")
-    given = _placeholders(parameters)
-    if _SHOW_TABLES.fullmatch(query):  # tables are only registered if the query names them, so DuckDB knows none
-        return pd.DataFrame({"name": pd.array(sorted([*tables, *others]), TEXT)})
-    config: dict[str, str | bool | int | float | list[str]] = {"autoinstall_known_extensions": False, "TimeZone": "UTC"}
-    if not checked("external", external, Boolean()):  # no files, no network, no variables of this program
-        config |= {"enable_external_access": False, "python_enable_replacements": False}
-    with duckdb.connect(config=config) as database:
-        try:
-            named = set(re.findall(r"\w+", query.lower()))
-            for name in tables:
-                if name in named:
-                    _register(database, name, scan(name))
-            for name, make in others.items():
-                if name in named:
-                    database.register(name, make())
-            if not external:
-                database.execute("SET lock_configuration = true")
-            relation = database.sql(query, params=given or None)
-            if relation is None:
-                raise CorpusError("the statement returned no rows; Corpus.sql runs queries only")
-            found: pa.Table = relation.to_arrow_table()
-        except duckdb.Error as e:
-            if re.search(r"failed(\(\))?: IOError", str(e)):  # pyarrow's error for a damaged page
-                raise _DamageError from None
-            known = ""
-            if isinstance(e, duckdb.PermissionException) or "external access" in str(e):
-                known = "\nA query reads only the corpus. external=True allows files and the network, too"
-            if isinstance(e, duckdb.CatalogException):
-                known = f"\nThe tables are {', '.join([*tables, *others])}; Corpus.sql('show tables') lists them"
-            raise CorpusError(f"the query failed: {e}{known}") from None
-    frame: pd.DataFrame = found.rename_columns(_unique(found.column_names)).to_pandas(types_mapper=reading.DTYPES.get)
-    return frame
-
-
-def _placeholders(given: object) -> dict[Any, Any] | list[Any]:
-    """Return the values of the placeholders of a query."""
-
-    def plain(value: Any) -> Any:
-        return value.item() if isinstance(value, np.number | np.bool_ | np.str_) else value  # DuckDB knows no NumPy
-
-    if isinstance(given, Mapping):
-        return {name: plain(value) for name, value in given.items()}
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable | None):
-        raise OptionError(
-            f"parameters must be a list of values for ?, or a dict for $name, got {shown(given)}; put one value in a "
-            "list"
-        )
-    return [] if given is None else [plain(value) for value in given]
-
-
-def _unique(names: Sequence[str]) -> list[str]:
-    """Return names with a number after those that an earlier column has, as `DuckDBPyRelation.df` does."""
-    found: list[str] = []
-    for name in names:
-        numbered = (f"{name}_{n}" for n in itertools.count(1))
-        found.append(next(new for new in itertools.chain([name], numbered) if new not in found))
-    return found
-
-
-_NULLS = f"null::varchar as {TEXT_ORIGINAL.name}, false as {DERIVED.name}"
-
-
-def _register(database: duckdb.DuckDBPyConnection, name: str, apart: reading.Apart) -> None:
-    """Register a table of the corpus with DuckDB, with corrections and the columns that a corpus adds."""
-    if CORPUS_TABLES[name].names == TABLES[name].names:
-        database.register(name, apart.data)
-        return
-    database.register(f"_{name}", apart.data)
-    source, join = f"(select *, {_NULLS} from _{name})", ""  # noqa: S608
-    if apart.corrected is not None:
-        database.register(f"_{name}_corrected", apart.corrected)
-        database.register(f"_{name}_ids", pa.table({"transcript_id": apart.ids}))
-        source = (
-            f"(select *, {_NULLS} from _{name} anti join _{name}_ids using (transcript_id) "  # noqa: S608
-            f"union all by name select * from _{name}_corrected)"
-        )
-    added = {}
-    if apart.more is not None:
-        key = TABLES[name].key
-        added = {column: f"n.{column}" for column in apart.more.column_names if column not in key}
-        if SPEAKER_NAME.name in added:
-            added[SPEAKER_NAME.name] = f"coalesce(n.{SPEAKER_NAME.name}, t.speaker)"
-        database.register(f"_{name}_added", apart.more)
-        join = f" left join _{name}_added n using ({', '.join(key)})"
-    columns = [f"{added.get(column, f't.{column}')} as {column}" for column in CORPUS_TABLES[name].names]
-    database.execute(f"create temp view {name} as select {', '.join(columns)} from {source} t{join}")  # noqa: S608

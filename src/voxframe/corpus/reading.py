@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import pandas as pd
 import pyarrow as pa
@@ -18,12 +18,9 @@ from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus.conditions import all_of
 from voxframe.corpus.row_reading import FORMAT
 from voxframe.corpus.where_text import parse
-from voxframe.errors import CorpusError, MissingExtraError
-from voxframe.schema import CORPUS_TABLES, DERIVED, REQUESTED_BY, SPEAKER_NAME, TABLES, TEXT_ORIGINAL
+from voxframe.errors import CorpusError
+from voxframe.schema import CORPUS_TABLES, REQUESTED_BY, SPEAKER_NAME, TABLES
 from voxframe.validators import name_list, nearest, shown
-
-if TYPE_CHECKING:
-    import polars as pl
 
 #: Rows to read: text such as "confidence < 0.5 and speaker == 'A'", a pyarrow expression, or conditions as for
 #: `pandas.read_parquet(filters=...)`: (column, operator, value) triples that must all hold, or a list of such lists,
@@ -255,42 +252,3 @@ def check_column(name: str, column: str) -> None:
     names = CORPUS_TABLES[name].names
     if column not in names:
         raise CorpusError(f"the table {name!r} has no column {column!r}; it has {', '.join(names)}")
-
-
-class Apart(NamedTuple):
-    """A table as stored, and what voxframe adds to it when it is read.
-
-    Attributes:
-        data: The table as stored.
-        more: Columns that the corpus adds, with the key of the table; None if there are none. A null name of a speaker
-            means the label.
-        corrected: Rows of the corrected transcripts, with `text_original`; None if there are none.
-        ids: Ids of the corrected transcripts.
-    """
-
-    data: ds.Dataset
-    more: pa.Table | None
-    corrected: pa.Table | None
-    ids: list[str]
-
-
-def lazy_frame(name: str, apart: Apart) -> pl.LazyFrame:
-    """Return a table as a Polars LazyFrame, which is read when it is collected."""
-    try:
-        import polars as pl
-    except ModuleNotFoundError:
-        raise MissingExtraError("polars", "Corpus.to_polars") from None
-    frame = pl.scan_pyarrow_dataset(apart.data)
-    if TEXT_ORIGINAL in CORPUS_TABLES[name].columns:
-        frame = frame.with_columns(pl.lit(None, pl.String).alias(TEXT_ORIGINAL.name))
-    if DERIVED in CORPUS_TABLES[name].columns:
-        frame = frame.with_columns(pl.lit(False).alias(DERIVED.name))
-    if apart.corrected is not None:
-        corrected = pl.LazyFrame(pl.from_arrow(apart.corrected))
-        frame = pl.concat([frame.filter(~pl.col("transcript_id").is_in(apart.ids)), corrected], how="diagonal")
-    if apart.more is not None:
-        more = pl.LazyFrame(pl.from_arrow(apart.more))
-        frame = frame.join(more, on=TABLES[name].key, how="left", maintain_order="left")
-        if SPEAKER_NAME.name in apart.more.column_names:
-            frame = frame.with_columns(pl.coalesce(SPEAKER_NAME.name, "speaker").alias(SPEAKER_NAME.name))
-    return frame.select(CORPUS_TABLES[name].names)

@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 import pyarrow.fs as fs
 
 from voxframe._files import in_threads
-from voxframe.corpus.tables import Member, PartDamagedError, PartReplacedError, RowGroup, Tables
+from voxframe.corpus.tables import Member, PartDamagedError, PartReplacedError, RowGroup, Tables, stored_schema
 from voxframe.schema import DERIVED, TABLES, TEXT_ORIGINAL
 
 Ints: TypeAlias = npt.NDArray[Any]
@@ -63,6 +63,35 @@ class Located:
             ids = places[part]
             for group in tables.groups(part, name):
                 found |= {ids[n]: rows for n, rows in zip(group.members, group.rows, strict=True) if n in ids}
+        return found
+
+    def datasets(self, tables: Tables, name: str) -> list[ds.Dataset]:
+        """Return the rows as datasets, to be read later: of files as sent, of files in `current/`, and in memory."""
+        places: dict[bool, dict[int, dict[int, str]]] = {False: {}, True: {}}
+        for transcript_id, member in self.members.items():
+            side = places[tables.is_current(member.part, name)]
+            side.setdefault(member.part, {})[member.place] = transcript_id
+        found: list[ds.Dataset] = []
+        for is_current, parts in places.items():
+            fragments, is_exact = [], True
+            for part, ids in parts.items():
+                layout = tables.groups(part, name)
+                if groups := groups_with(layout, ids):
+                    fragment = FORMAT.make_fragment(str(tables.path(part, name)), LOCAL, row_groups=groups)
+                    try:
+                        fragment.ensure_complete_metadata()
+                    except FileNotFoundError:
+                        raise PartReplacedError from None
+                    fragments.append(fragment)
+                    is_exact = is_exact and all(ids.keys() >= {*layout[group].members} for group in groups)
+            if fragments:
+                schema = stored_schema(name, current=True) if is_current else TABLES[name].arrow
+                rows: ds.Dataset = ds.FileSystemDataset(fragments, schema, FORMAT, LOCAL)
+                wanted = [transcript_id for ids in parts.values() for transcript_id in ids.values()]
+                found.append(rows if is_exact else rows.filter(pc.field("transcript_id").isin(wanted)))
+        loose = [table for table in self.loose.values() if table.num_rows]
+        if loose:
+            found.append(ds.dataset(pa.concat_tables(loose, promote_options="default")))
         return found
 
 
@@ -147,23 +176,6 @@ def _filtered(
         raise PartReplacedError from None
     except DAMAGE as error:
         raise PartDamagedError(part, path, str(error).splitlines()[0]) from None
-
-
-def fragments(tables: Tables, name: str, members: Collection[Member]) -> list[ds.Fragment]:
-    """Return the row groups with rows of transcripts, to be read later."""
-    places: dict[int, set[int]] = {}
-    for member in members:
-        places.setdefault(member.part, set()).add(member.place)
-    found = []
-    for part, of_part in places.items():
-        if groups := groups_with(tables.groups(part, name), of_part):
-            fragment = FORMAT.make_fragment(str(tables.path(part, name)), LOCAL, row_groups=groups)
-            try:
-                fragment.ensure_complete_metadata()
-            except FileNotFoundError:
-                raise PartReplacedError from None
-            found.append(fragment)
-    return found
 
 
 def groups_with(layout: Sequence[RowGroup], places: Collection[int]) -> list[int]:
