@@ -201,9 +201,16 @@ class Whisper:
             log_prob_threshold=_UNLIKELY,
             **how,
         )
-        # What the model hears in the last few frames after its own end of the text is invented.
+        # What the model hears in the last few frames after its own end of the text is invented. The library decodes them
+        # when the next segment is asked for.
         last = len(samples) * 100 // RATE - _REMAINDER
-        heard = [segment for segment in segments if not segment.seek or segment.seek < last]
+        heard: list[Segment] = []
+        for segment in segments:
+            if segment.seek and segment.seek >= last:
+                break
+            heard.append(segment)
+            if segment.end * 100 >= last:
+                break
         # A model may be sure of words that it invents in silence, so their probability does not count, but their number
         # does. In short speech, the probability alone decides: otherwise words such as "yes" would be lost.
         if len(samples) >= _SHORT and any(segment.no_speech_prob > _NO_SPEECH for segment in heard):
