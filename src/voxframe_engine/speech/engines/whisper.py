@@ -201,8 +201,8 @@ class Whisper:
             log_prob_threshold=_UNLIKELY,
             **how,
         )
-        # What the model hears in the last few frames after its own end of the text is invented. The library would decode
-        # them when asked for the next segment.
+        # What the model hears in the last few frames after its own end of the text is invented. The library decodes
+        # them if it is asked for the next segment.
         last = len(samples) * 100 // RATE - _REMAINDER
         heard: list[Segment] = []
         for segment in segments:
