@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from voxframe.corpus import Corpus
     from voxframe.dictionary import describe
     from voxframe.loaders import (
+        analyze,
         load_chapters,
         load_content_safety,
         load_content_safety_summary,
@@ -88,6 +89,7 @@ __all__ = [
     "WordSearch",
     "allow_nested_loops",
     "analysis",
+    "analyze",
     "compare",
     "connect",
     "describe",
@@ -134,6 +136,7 @@ _HOME = {
     "Corpus": "corpus",
     "Transcript": "client",
     "allow_nested_loops": "client.async_bridge",
+    "analyze": "loaders",
     "connect": "client",
     "describe": "dictionary",
     "microphone": "client.stream.audio_sources",

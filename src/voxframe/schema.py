@@ -360,6 +360,14 @@ TRANSCRIPTS = _table(
     _value("speed_boost", BOOL, "Speed boost."),
     _value("throttled", BOOL, "True if the job was throttled."),
     _value("cluster_id", STRING, "Not documented; some services send it."),
+    _value(
+        "local_analyses",
+        STRING,
+        "Analyses that `corpus.analyze` or `voxframe.analyze` made on this machine, after the version of voxframe: "
+        "`voxframe 0.1.0: entity_detection, sentiment_analysis`; null if there are none.",
+        None,
+        "voxframe_analyses",
+    ),
 )
 
 WORDS = _table(

@@ -250,18 +250,17 @@ def test_words_of_a_script_without_spaces_keep_their_times(form: str) -> None:
 
 
 def test_a_folder_of_files_is_added(tmp_path: Path) -> None:
-    """`Corpus.add` takes a folder of such files, keeps the originals, and leaves unnamed .txt files alone."""
+    """`Corpus.add` takes a folder of such files, also of texts, and keeps the originals."""
     folder = tmp_path / "in"
     folder.mkdir()
     (folder / "a.srt").write_text("1\n00:00:00,500 --> 00:00:01,250\nHi\n")
     (folder / "b.ctm").write_text("x 1 0.0 0.5 one\ny 1 0.0 0.5 two\n")
     (folder / "notes.txt").write_text("ANN: no\n")
     corpus = voxframe.Corpus(tmp_path / "corpus")
-    assert corpus.add(folder).added == 3
-    assert sorted(corpus.words()["text"]) == ["Hi", "one", "two"]
+    assert corpus.add(folder).added == 4
+    assert sorted(corpus.words()["text"]) == ["Hi", "no", "one", "two"]
     originals = {corpus.raw.original(transcript_id) for transcript_id in corpus}
-    assert originals == {(folder / name).read_bytes() for name in ("a.srt", "b.ctm")}
-    assert corpus.add(folder / "notes.txt").added == 1
+    assert originals == {(folder / name).read_bytes() for name in ("a.srt", "b.ctm", "notes.txt")}
 
 
 def test_other_encodings_are_named(tmp_path: Path) -> None:

@@ -608,7 +608,7 @@ class Archive:
     def make(self, transcript_id: str, view: View) -> NewMember:
         """Return the tables of a stored payload."""
         stored = self.stored(transcript_id, view)
-        return self.made(transcript_id, view, stored.raw)(stored)
+        return self.made(transcript_id, view, stored.whole)(stored)
 
     def stored(self, transcript_id: str, view: View) -> Stored:
         """Return a stored payload with the marks of its file."""
@@ -630,7 +630,9 @@ class Archive:
             if self._member(transcript_id, "transcript") is not None:
                 words = self.table("words", transcript_id)
             else:
-                found = frames.transcript_tables(self.raw(transcript_id), ("words",), transcript_id)
+                found = frames.transcript_tables(
+                    self.stored(transcript_id, "transcript").whole, ("words",), transcript_id
+                )
                 words = found["words"]
         table = make(raw, words, transcript_id)
         return lambda own: NewMember(

@@ -14,6 +14,7 @@ from voxframe import settings
 from voxframe._text import html_table
 from voxframe.client import llm_requests
 from voxframe.client.llm_requests import LlmOptions, LlmQuestion
+from voxframe.corpus.analyses import Analyses
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.batch import Batch
 from voxframe.corpus.batch.media import Recordings
@@ -29,7 +30,7 @@ from voxframe.corpus.metadata import Metadata, Wanted, wanted_names
 from voxframe.corpus.people import People
 from voxframe.corpus.query import Query
 from voxframe.corpus.raw import Raw
-from voxframe.corpus.reading import Where, identifiers
+from voxframe.corpus.reading import Ids, Where, identifiers
 from voxframe.corpus.recordings import in_where
 from voxframe.corpus.search import RowFilter, Search
 from voxframe.corpus.search.concordance import speaker_list
@@ -90,6 +91,7 @@ class Corpus:
         corrections: Corrected turns: `set`, `split`, `merge`, `move_boundary`, `set_time`, `undo`, `get`, `turns`,
             `history`, `stale`.
         metadata: Columns about the recordings: `set`, `get`.
+        analyses: Analyses made on this machine: `add`, which is `analyze`, and `undo`.
         snapshots: Read-only versions for fast reads of the whole corpus: `create`, `open`, `versions`.
         raw: Responses of the service as received: `get`, `put`, captions, and the rebuild of derived files.
 
@@ -127,6 +129,7 @@ class Corpus:
         self.speakers = Speakers(self._archive, self._names, people, self.corrections.relabel)
         self._query = Query(self._archive, self.metadata, self._names, people)
         self._search = Search(self._archive, self._query, self._names, self.metadata, people)
+        self.analyses = Analyses(self._archive)
         self.snapshots = Snapshots(self._archive, self._query, self.metadata)
         self._exporter = Exporter(self._archive, self._query, self.metadata, self._ledger, people)
         self._publisher = Publisher(self._archive, self._query, self.metadata)
@@ -892,6 +895,60 @@ class Corpus:
             [['a1', 2, 3]]
         """
         return self._search.counts(query, slop, by, speaker, ids, about, limit, corrected=corrected)
+
+    def analyze(
+        self,
+        ids: Ids | None = None,
+        *,
+        workers: int | None = None,
+        progress: bool | None = None,
+        **analyses: Unpack[TranscriptOptions],
+    ) -> pd.DataFrame:
+        """Analyse stored transcripts on this machine, with the analyses of the local service, on all cores.
+
+        Transcripts of any service, engine or file will do, with or without times. The results appear in the tables
+        `sentiments`, `entities`, `chapters`, `topics`, `highlights`, `content_safety` and so on, and replace those of
+        the service. The column `local_analyses` of `transcripts` says so. The payloads stay as they are, and
+        `corpus.analyses.undo` takes the results back. Afterwards, `export(..., pii="mask")` works on any transcript.
+
+        Analyses are for English only. Transcripts in another language are skipped, with one warning that counts them;
+        if the language is not stated, English is told by its function words. Each result is stored when it is ready,
+        so that a call that was interrupted can be repeated. Transcripts with up-to-date results are not analysed again.
+        Later calls add to the analyses. After corrections, or if the payload is replaced, call it again.
+
+        Args:
+            ids: Transcripts or recordings. None (default): all.
+            workers: Number of processes. None (default): one per core.
+            progress: Show a progress bar. None (default): after one second.
+            **analyses: `sentiment_analysis`, `entity_detection`, `auto_chapters`, `iab_categories`, `auto_highlights`,
+                `content_safety`: True for those to make. None given (default): these six. Further options are
+                `redact_pii`, which replaces personal data in the words and turns (with `redact_pii_policies` and
+                `redact_pii_sub`), `summarization` (with `summary_model` and `summary_type`), `custom_topics` (with
+                `topics`) and `content_safety_confidence`, as for a job.
+
+        Returns:
+            One row per transcript: `transcript_id` str; `status` str: "analyzed", "unchanged" (it has these results),
+            "skipped" or "failed"; `reason` str, null for the first two.
+
+        Raises:
+            OptionError: An option is invalid, or is not one of an analysis.
+            CorpusError: A transcript is not in the corpus, or the corpus cannot be written.
+            MissingExtraError: The extra `local` is not installed.
+
+        Warns:
+            CorpusWarning: Some transcripts could not be analysed.
+
+        Example:
+            >>> import tempfile
+            >>> corpus = Corpus(tempfile.mkdtemp())
+            >>> words = b'[{"text": "Wonderful!", "start": 0, "end": 90}]'
+            >>> corpus.raw.put("a1", b'{"id": "a1", "status": "completed", "words": %s}' % words)
+            >>> corpus.analyze(entity_detection=True)["status"].to_list()
+            ['analyzed']
+            >>> corpus.table("transcripts")["local_analyses"].to_list()
+            ['voxframe 0.1.0: entity_detection']
+        """
+        return self.analyses.add(ids, workers=workers, progress=progress, **analyses)
 
     def export(
         self,

@@ -32,7 +32,7 @@ from voxframe.corpus.store import View
 from voxframe.errors import CorpusWarning, DamagedFileError, ExportError, OptionError
 from voxframe.export.data_card import CARD_COLUMNS, DataCard, name_of
 from voxframe.export.delta import DeltaTarget, clear_delta_errors
-from voxframe.export.pii_masking import masked_tables, personal_types
+from voxframe.export.pii_masking import check_detected, masked_tables, personal_types
 from voxframe.export.result import ExportResult, Losses
 from voxframe.export.segments import with_turns
 from voxframe.export.table_writer import TABLE_FORMATS, TableWriter
@@ -184,6 +184,8 @@ class Exporter:
             return []
         if pii not in ("mask", "drop"):
             raise OptionError(f"pii must be 'mask', 'drop' or None, got {shown(pii)}")
+        about = self._query.table("transcripts", ids, ["transcript_id", "status", "entity_detection", "redact_pii"])
+        check_detected(about)  # of all transcripts, before a batch of them is written
         return personal_types(given, lambda: self._query.table("entities", ids, ["entity_type"])["entity_type"])
 
     @staticmethod

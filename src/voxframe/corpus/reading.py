@@ -91,7 +91,10 @@ def why_empty(name: str, about: pa.Table, *, of_all: bool = True) -> str | None:
     if not of_all or not options or not rows or asked or any(about[o].null_count < len(rows) for o in others):
         return None
     wanted = options[0] if options[0] in others else f"{options[0]}=True"
-    return f"no {name}: the transcripts were made without {options[0]}; transcribe them with {wanted}"
+    local = (
+        f", or add it with corpus.analyze({wanted})" if options[0] not in ("speaker_labels", "custom_topics") else ""
+    )
+    return f"no {name}: the transcripts were made without {options[0]}; transcribe them with {wanted}{local}"
 
 
 def unfinished(name: str, without: Sequence[str]) -> str:

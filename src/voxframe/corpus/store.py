@@ -2,7 +2,8 @@
 
 `<xx>` is derived from the file name, so that no folder becomes large. A file is the compressed payload, followed by a
 small zstd skippable frame that decompressors ignore. This frame holds the transcript id, a hash of the compressed
-payload, and the record of the submission, if there is one. Files directly in `raw/` are read as well.
+payload, and the record of the submission, if there is one. `corpus.analyze` adds its results in a skippable frame
+between the two. Files directly in `raw/` are read as well.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -21,6 +23,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple, TypeAlias, get_args
 
+import msgspec
 import zstandard
 
 from voxframe._files import file_name, hidden_path, is_plain, private_folder, put_in_place, sync, write_atomic
@@ -59,13 +62,22 @@ class Stored(NamedTuple):
 
     Attributes:
         raw: The payload.
-        content: Hash of the compressed payload, or of the file if another program wrote it.
+        content: Hash of the compressed payload, or of the file if another program wrote it; and of the analysis.
         stamp: A text that changes if the file is replaced.
+        analysis: Result of `corpus.analyze`, as a JSON object: `fields` of the payload, and what they were made from.
     """
 
     raw: bytes
     content: str
     stamp: str
+    analysis: bytes | None = None
+
+    @property
+    def whole(self) -> bytes:
+        """The payload with the fields of the analysis."""
+        if self.analysis is None:
+            return self.raw
+        return payloads.with_fields(self.raw, msgspec.json.decode(self.analysis, type=dict[str, msgspec.Raw])["fields"])
 
 
 class Store:
@@ -102,9 +114,23 @@ class Store:
         told: dict[str, Any] = {"transcript_id": transcript_id, "view": view, "content": content}
         old = _note(path) or {}
         more = {"submission": submission or old.get("submission"), "recording": recording or old.get("recording")}
-        note = json.dumps(told | {name: record for name, record in more.items() if record}).encode()
-        note += struct.pack("<I", len(note))
-        return Stored(raw, content, _put_file(path, frame + struct.pack("<II", _SKIPPABLE, len(note)) + note))
+        told |= {name: record for name, record in more.items() if record}
+        return Stored(raw, content, _put_file(path, frame + _skippable(told)))
+
+    def put_analysis(self, transcript_id: str, analysis: bytes | None) -> None:
+        """Store fields beside the payload of a transcript, replacing earlier ones. None removes them."""
+        self.prepare()
+        path = self._raw_path(transcript_id, "transcript")
+        data = read_file(path)
+        note = note_in(io.BytesIO(data)) or {"transcript_id": transcript_id, "content": _hash(data)}
+        frame = data[: _payload_bytes(data)]
+        if analysis is None:
+            note.pop("analysis", None)
+            _put_file(path, frame + _skippable(note))
+            return
+        body = _COMPRESSOR.compress(analysis)
+        note["analysis"] = {"bytes": len(body), "content": _hash(body)}
+        _put_file(path, frame + struct.pack("<II", _SKIPPABLE, len(body)) + body + _skippable(note))
 
     def raw(self, transcript_id: str, view: View) -> bytes | None:
         """Return the payload as received, or None if it is not stored; see `read`."""
@@ -119,7 +145,9 @@ class Store:
                 mark = _stamp(os.fstat(file.fileno()))
                 data = file.read()
                 note = note_in(file)
-            return Stored(decompress(data), _hash(data) if note is None else str(note["content"]), mark)
+            return Stored(
+                decompress(data), _hash(data) if note is None else _content(note), mark, _analysis(data, note)
+            )
         except FileNotFoundError:
             return None
         except zstandard.ZstdError as e:
@@ -154,7 +182,7 @@ class Store:
         """Return a text that differs between different payloads, or None if the payload is not stored."""
         note = _note(self._raw_path(transcript_id, view))
         if note is not None:
-            return str(note["content"])
+            return _content(note)
         found = self.read(transcript_id, view)  # a file that was written by another program
         return None if found is None else found.content
 
@@ -413,6 +441,35 @@ class _Compressor(threading.local):
 
 
 _COMPRESSOR = _Compressor()
+
+
+def _skippable(note: Mapping[str, Any]) -> bytes:
+    """Return a note as a frame that decompressors skip, which ends with its length."""
+    text = json.dumps(note).encode()
+    return struct.pack("<II", _SKIPPABLE, len(text) + 4) + text + struct.pack("<I", len(text))
+
+
+def _content(note: Mapping[str, Any]) -> str:
+    return " ".join([str(note["content"]), *([str(note["analysis"]["content"])] if "analysis" in note else [])])
+
+
+def _payload_bytes(data: bytes) -> int:
+    """Return the number of bytes of the compressed payload in a file, before the analysis and the note."""
+    note = note_in(io.BytesIO(data))
+    if note is None:
+        return len(data)
+    (length,) = struct.unpack("<I", data[-4:])
+    return len(data) - 12 - int(length) - (8 + int(note["analysis"]["bytes"]) if "analysis" in note else 0)
+
+
+def _analysis(data: bytes, note: Mapping[str, Any] | None) -> bytes | None:
+    if note is None or "analysis" not in note:
+        return None
+    start = _payload_bytes(data) + 8
+    body = data[start : start + int(note["analysis"]["bytes"])]
+    if _hash(body) != note["analysis"]["content"]:
+        raise zstandard.ZstdError("the fields that corpus.analyze added have another checksum")
+    return decompress(body)
 
 
 def _note(path: Path) -> dict[str, Any] | None:

@@ -116,7 +116,7 @@ def _begin(archive: Archive, batch: TableBatch, task: Task, tell: Callable[[str]
         except CorpusError as error:
             tell(str(error))
         else:
-            batch.make(transcript_id, view, stored.raw, lambda: stored, failed)
+            batch.make(transcript_id, view, stored.whole, lambda: stored, failed)
         return Result(done=True)
     batch.settle(transcript_id)
     try:

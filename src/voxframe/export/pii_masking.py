@@ -32,6 +32,7 @@ _NEEDED = {
     "transcripts": ("transcript_id", "status", "entity_detection", "redact_pii"),
 }
 _COMPOUND = re.compile(r"\w+(?:[-@./]\w+)+")  # such as a double name or an address
+_CODE = re.compile(r"[A-Z]{1,2}|[A-Za-z]*[ _-]?\d+[A-Z]?|[^A-Z]*")  # a label of a speaker that is no name
 _SPOKEN_PART = re.compile(r"\w(?:.*\w)?", re.DOTALL)  # words without the punctuation around them
 
 
@@ -60,7 +61,9 @@ def mask(
     text. The row lasts from the start of the first word to the end of the last one and has the other values of the
     first. So masked tables have fewer words, and formats with an entry per word, such as CTM, have one for each label.
 
-    Names of speakers are replaced by their labels, and `text_original` is null. Personal data that entity detection did
+    Names of speakers are replaced by their labels, and `text_original` is null. A label with a capital that is not a
+    code, such as "Anna" in captions, is a name, too: it becomes "Speaker 1", and so on in each transcript. "A",
+    "SPEAKER_00" and "agent" are kept. Personal data that entity detection did
     not find is not masked. For example, a text that describes a person in other words is unchanged.
 
     Args:
@@ -126,7 +129,7 @@ def masked_tables(
     tables: Mapping[str, pd.DataFrame], how: Literal["mask", "drop"], types: Collection[str]
 ) -> dict[str, pd.DataFrame]:
     """Return copies of tables without the personal data; `mask` describes the arguments."""
-    _check_detected(tables.get("transcripts"))
+    check_detected(tables.get("transcripts"))
     entities = tables["entities"]
     personal = entities["entity_type"].isin(list(types)).to_numpy(bool)
     chosen = entities[personal]
@@ -140,17 +143,34 @@ def masked_tables(
             done[name] = df[~personal] if how == "drop" else _labelled(df, personal)
         else:
             done[name] = _texts(df, patterns, how)
-    return {name: _unnamed(_json_masked(df, patterns, how)) for name, df in done.items()}
+    labels = _names_as_labels(done.values())
+    return {name: _unnamed(_json_masked(df, patterns, how), labels) for name, df in done.items()}
 
 
-def _unnamed(df: pd.DataFrame) -> pd.DataFrame:
-    """Replace speaker names by their labels, because names are personal data, and remove texts before a correction."""
+def _names_as_labels(tables: Iterable[pd.DataFrame]) -> dict[tuple[object, object], str]:
+    """Return other labels for those that are names, as in files of other tools, by transcript and label."""
+    found: dict[object, dict[object, str]] = {}
+    for df in tables:
+        if {"transcript_id", "speaker"} <= set(df.columns):
+            for transcript_id, label in df[["transcript_id", "speaker"]].dropna().drop_duplicates().to_numpy().tolist():
+                if not _CODE.fullmatch(str(label)):
+                    others = found.setdefault(transcript_id, {})
+                    others.setdefault(label, f"Speaker {len(others) + 1}")
+    return {(i, label): other for i, others in found.items() for label, other in others.items()}
+
+
+def _unnamed(df: pd.DataFrame, labels: Mapping[tuple[object, object], str]) -> pd.DataFrame:
+    """Replace names of speakers by labels, because names are personal data, and remove texts before a correction."""
     if "text_original" in df:
         df = df.assign(text_original=_column([None] * len(df), df["text_original"]))
+    if labels and {"transcript_id", "speaker"} <= set(df.columns):
+        speakers = zip(df["transcript_id"], df["speaker"], strict=True)
+        df = df.assign(speaker=_column([labels.get(key, key[1]) for key in speakers], df["speaker"]))
     return df.assign(speaker_name=df["speaker"]) if {"speaker", "speaker_name"} <= set(df.columns) else df
 
 
-def _check_detected(transcripts: pd.DataFrame | None) -> None:
+def check_detected(transcripts: pd.DataFrame | None) -> None:
+    """Check that personal data was located in every transcript."""
     if transcripts is None:
         return
     known = transcripts["entity_detection"].fillna(False) | transcripts["redact_pii"].fillna(False)
@@ -158,7 +178,8 @@ def _check_detected(transcripts: pd.DataFrame | None) -> None:
     if len(unknown):
         raise OptionError(
             f"personal data cannot be located in {quantity(len(unknown), 'transcript')} without entity_detection, "
-            f"such as {unknown.iloc[0]!r}; leave them out with ids=, or transcribe them with entity_detection=True"
+            f"such as {unknown.iloc[0]!r}; add it with corpus.analyze(entity_detection=True) or transcribe them with "
+            "entity_detection=True, or leave them out with ids="
         )
 
 

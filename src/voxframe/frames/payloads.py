@@ -197,6 +197,25 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"JSON cannot represent a value of type {type(value).__name__}")
 
 
+def with_fields(raw: bytes, fields: bytes | msgspec.Raw) -> bytes:
+    """Return a payload with other values of some fields. All others stay as they are.
+
+    Args:
+        raw: The payload.
+        fields: The fields as a JSON object. With `redact_pii`, unknown fields of the payload are left out, because they
+            may hold the text without redaction.
+
+    Example:
+        >>> with_fields(b'{"id": "a", "entities": null}', b'{"entities": []}')
+        b'{"id":"a","entities":[]}'
+    """
+    _, members = _opened(raw)
+    new = msgspec.json.decode(fields, type=dict[str, msgspec.Raw])
+    if bytes(new.get("redact_pii", msgspec.Raw(b"null"))) == b"true":
+        members = {name: value for name, value in (members or {}).items() if name in {"id", *_KNOWN}}
+    return msgspec.json.encode({name: msgspec.Raw(value) for name, value in (members or {}).items()} | new)
+
+
 def _kind(fields: frozenset[str]) -> Kind:
     if not fields & _CONTENT:
         for export in _EXPORTS:

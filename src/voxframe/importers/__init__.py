@@ -31,8 +31,22 @@ from voxframe.validators import shown
 
 __all__ = ["SUFFIXES", "converted", "from_table", "with_speakers"]
 
-#: Suffixes of files of other formats that are read from folders and zips, besides .json. A .txt file must be named.
-SUFFIXES = (".srt", ".vtt", ".textgrid", ".eaf", ".ctm", ".stm", ".rttm", ".cha", ".trs", ".otr", ".tsv", ".csv")
+#: Suffixes of files of other formats that are read from folders and zips, besides .json.
+SUFFIXES = (
+    ".srt",
+    ".vtt",
+    ".textgrid",
+    ".eaf",
+    ".ctm",
+    ".stm",
+    ".rttm",
+    ".cha",
+    ".trs",
+    ".otr",
+    ".tsv",
+    ".csv",
+    ".txt",
+)
 
 _JUMP_MS = 60_000
 _JSON = (b"{", b"[")  # first characters of payloads
@@ -223,7 +237,7 @@ def _text_format(data: bytes, name: str, carry: bool | None) -> tuple[str, Calla
     suffix = PurePath(_PACKED.sub("", name)).suffix.lower()
     begin = data[:400]
     utf16 = begin.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    known = suffix in (*SUFFIXES, ".txt")
+    known = suffix in SUFFIXES
     if not known and not utf16 and not any(sign in begin for sign in _SIGNS):
         return None
     try:

@@ -50,12 +50,15 @@ from typing import Any, Protocol, TypeAlias, TypeVar, Unpack, cast, runtime_chec
 import pandas as pd
 
 from voxframe import frames
+from voxframe.corpus.analyses import analyzed, checked_options
 from voxframe.corpus.reading import TablesByName
 from voxframe.errors import PayloadError
-from voxframe.frames.payloads import encode
+from voxframe.frames.payloads import encode, payloads
 from voxframe.frames.responses import Messages, Responses, response_table, stream_table, stream_word_table
+from voxframe.importers import converted, from_table
 from voxframe.loaders.reading import LoadOptions, RowOptions, load, load_all
-from voxframe.loaders.sources import Sources
+from voxframe.loaders.sources import Content, Remote, Source, Sources, resolve
+from voxframe.options import TranscriptOptions
 from voxframe.schema import CORPUS_TABLES, TABLES, TEXT_ORIGINAL, Table
 from voxframe.validators import Boolean, checked
 
@@ -145,6 +148,43 @@ def tables(source: Sources, **options: Unpack[LoadOptions]) -> dict[str, pd.Data
         ['Hello']
     """
     return TablesByName(load_all(source, **options))
+
+
+def analyze(source: Source | pd.DataFrame, **analyses: Unpack[TranscriptOptions]) -> dict[str, pd.DataFrame]:
+    """Analyse transcripts that are in no corpus, on this machine; `Corpus.analyze` does it for a corpus.
+
+    Args:
+        source: A DataFrame of words or turns (see `voxframe.importers.from_table`), the path of a file in any format
+            that voxframe reads, a payload, or a finished transcript handle.
+        **analyses: As for `Corpus.analyze`: `sentiment_analysis=True` and others. None given: the usual six.
+
+    Returns:
+        All tables by name, as `tables` returns them, with `sentiments`, `entities`, `chapters`, `topics` and so on.
+
+    Raises:
+        PayloadError: The source cannot be read, has no words, or is not in English.
+        OptionError: An option is invalid, or the DataFrame has no text.
+        MissingExtraError: The extra `local` is not installed.
+
+    Example:
+        >>> df = pd.DataFrame({"speaker": ["Ann", "Ben"], "text": ["I love it.", "Call 415 555 0137."]})
+        >>> analyze(df, entity_detection=True)["entities"][["entity_type", "text"]].to_numpy().tolist()
+        [['phone_number', '415 555 0137']]
+    """
+    requested = checked_options(analyses)
+    if isinstance(source, pd.DataFrame):
+        raws = [encode({**payload, "id": payload["id"] or "table"}) for payload in from_table(source)]
+    else:
+        content = resolve(source, None)
+        if isinstance(content, Remote):
+            if content.handle is None:
+                raise PayloadError(
+                    f"{content.transcript_id!r} is neither a file nor a payload; corpus.analyze analyses transcripts "
+                    "of a corpus"
+                )
+            content = Content(content.handle.raw)
+        raws = [raw for _, raw in payloads(converted(*content))]
+    return tables([analyzed(raw, requested) for raw in raws])
 
 
 @_documented

@@ -1,0 +1,468 @@
+"""Analyses of stored transcripts by the engine of the local service: `corpus.analyze` and `corpus.analyses`."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import queue
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import entry_points, version
+from itertools import islice
+from typing import Any, NamedTuple, Protocol, Unpack, cast
+
+import orjson
+import pandas as pd
+import pyarrow as pa
+from tqdm.auto import tqdm
+
+from voxframe import errors, frames, options
+from voxframe._text import FUNCTION_WORDS, quantity
+from voxframe.analysis.speaker_turns import TEXT
+from voxframe.corpus.archive import Archive, MissingTranscriptError
+from voxframe.corpus.catalog import clear_errors
+from voxframe.corpus.reading import Ids
+from voxframe.errors import CorpusError, CorpusWarning, MissingExtraError, OptionError, PayloadError, SettingsError
+from voxframe.frames.corrected import TURN_TABLES, correct_tables
+from voxframe.frames.payloads import with_fields
+from voxframe.frames.repair import caller
+from voxframe.options import TranscriptOptions
+
+#: Analyses that are made if none is requested.
+USUAL = (
+    "sentiment_analysis",
+    "entity_detection",
+    "auto_chapters",
+    "iab_categories",
+    "auto_highlights",
+    "content_safety",
+)
+#: Further options of `corpus.analyze`.
+OTHERS = (
+    "redact_pii",
+    "redact_pii_policies",
+    "redact_pii_sub",
+    "summarization",
+    "summary_model",
+    "summary_type",
+    "custom_topics",
+    "topics",
+    "content_safety_confidence",
+)
+_REQUESTS = (*USUAL, "redact_pii", "summarization", "custom_topics")
+#: Result of each analysis in a payload. Redaction removes those that are not made again.
+_RESULTS = (
+    "auto_highlights_result",
+    "sentiment_analysis_results",
+    "content_safety_labels",
+    "iab_categories_result",
+    "custom_topics_results",
+    "chapters",
+    "entities",
+    "summary",
+)
+_GROUP, BUILT_IN = "voxframe.analyzers", "local"
+_FIELD = "voxframe_analyses"  # of the payload: column `local_analyses`
+_WARNINGS, _NO_TIME = "voxframe_warnings", "voxframe_no_time"
+_PACE_MS = 300  # of a word in a text without any times, so that passages have a length
+_FOREIGN = 0.25  # share of English function words below which a text of unknown language is not English
+_FEW = 10  # words that are too few to tell
+_IN_PROCESS = 4  # transcripts; for more, other processes are started
+_PROGRAM = "from voxframe.corpus.analyses import main; main()"
+
+
+class Analyzer(Protocol):
+    """A function that adds analyses to a transcript. Packages offer one as an entry point in `voxframe.analyzers`."""
+
+    def __call__(self, result: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the transcript with the requested analyses, in the fields of the interface.
+
+        Args:
+            result: A transcript: `words`, and `utterances` and `language_code` if they are known. Every word has
+                `text`, `start` and `end` (ms).
+            options: The options of a job, such as `{"entity_detection": True}`.
+        """
+        ...
+
+
+class _Input(NamedTuple):
+    """A transcript to analyse.
+
+    Attributes:
+        document: Its words, turns and language, in the form of the interface.
+        is_timed: False if no word has a time; those in `document` are made up.
+        digest: Hash of `document`.
+    """
+
+    document: dict[str, Any]
+    is_timed: bool
+    digest: str
+
+
+class _Failure(NamedTuple):
+    """The reason why a transcript has no analysis, and if that was to be expected."""
+
+    status: str
+    reason: str
+
+
+def find(name: str | None = None) -> Analyzer:
+    """Return an analyzer by name. None (default): the one that `VOXFRAME_ANALYZER` names, else the one built in.
+
+    Raises:
+        SettingsError: No analyzer with this name is installed.
+        MissingExtraError: The extra `local` is not installed.
+    """
+    name = name or os.environ.get("VOXFRAME_ANALYZER", "").strip() or BUILT_IN
+    for entry in entry_points(group=_GROUP, name=name):
+        return cast("Analyzer", entry.load())
+    if name != BUILT_IN:
+        names = sorted({BUILT_IN, *(entry.name for entry in entry_points(group=_GROUP))})
+        raise SettingsError(f"there is no analyzer {name!r}; installed are {', '.join(names)}")
+    try:
+        import snowballstemmer  # noqa: F401  the first of its packages
+    except ModuleNotFoundError:
+        raise MissingExtraError("local", "corpus.analyze") from None
+    from voxframe_engine.analyses import apply
+
+    return apply
+
+
+def checked_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of the analyses to make.
+
+    Raises:
+        OptionError: An option is invalid, is not one of an analysis, or no analysis is requested.
+    """
+    for name in given:
+        if name not in (*USUAL, *OTHERS):
+            raise OptionError(f"analyze has no option {name!r}; it has {', '.join((*USUAL, *OTHERS))}")
+    found = options.check(**{name: value for name, value in given.items() if value is not None})
+    if not any(name in found for name in _REQUESTS):
+        found |= dict.fromkeys(USUAL, True)
+    if not any(found.get(name) for name in _REQUESTS):
+        raise OptionError(f"no analysis is requested; set one of {', '.join(_REQUESTS)} to True")
+    return found
+
+
+def analyzed(raw: bytes, given: Mapping[str, Any]) -> bytes:
+    """Return a payload with the requested analyses.
+
+    Raises:
+        PayloadError: It has no words, or is not English.
+    """
+    tables = frames.transcript_tables(raw, ("transcripts", *TURN_TABLES))
+    source = _input(tables)
+    if reason := _unfit(source):
+        raise PayloadError(f"it cannot be analysed: {reason}")
+    return with_fields(raw, orjson.dumps(_fields(_made(find(), source.document, given), source, given)))
+
+
+def _input(tables: Mapping[str, pa.Table]) -> _Input:
+    """Return a transcript in the form that an analyzer takes."""
+    words, turns = tables["words"], tables["utterances"]
+    rows = words.to_pylist() if words.num_rows else [*_split(turns)]
+    has_times = any(row["start_ms"] is not None for row in rows)
+    spoken, last = dict[int, dict[str, Any]](), 0
+    for n, row in enumerate(rows):
+        if not row["text"]:
+            continue
+        start = last if row["start_ms"] is None else row["start_ms"]
+        end = row["end_ms"] if row["end_ms"] is not None else start if has_times else start + _PACE_MS
+        last = max(start, end)
+        word = {"text": row["text"], "start": start, "end": last, "confidence": row["confidence"]}
+        word |= {name: row[name] for name in ("speaker", "channel") if row[name] is not None}
+        spoken[n] = word | ({} if row["timing"] == "word" else {_NO_TIME: True})
+    document: dict[str, Any] = {"words": [*spoken.values()]}
+    document["utterances"] = [*_lines(turns, spoken, tables["utterance_words"])]
+    document["language_code"] = tables["transcripts"]["language_code"][0].as_py()
+    digest = hashlib.sha256(orjson.dumps(document)).hexdigest()
+    return _Input(document, has_times, digest)
+
+
+def _split(turns: pa.Table) -> Iterator[dict[str, Any]]:
+    """Yield the words of turns that have a text only. They share the time of the turn."""
+    for turn in turns.to_pylist():
+        texts, start, end = (turn["text"] or "").split(), turn["start_ms"], turn["end_ms"]
+        for n, text in enumerate(texts):
+            row = {"text": text, "start_ms": start, "end_ms": end, "confidence": None, "timing": None}
+            if start is not None and end is not None:
+                row["start_ms"], row["end_ms"] = (start + (end - start) * k // len(texts) for k in (n, n + 1))
+            yield row | {name: turn[name] for name in ("speaker", "channel")}
+
+
+def _lines(turns: pa.Table, words: Mapping[int, dict[str, Any]], others: pa.Table) -> Iterator[dict[str, Any]]:
+    """Yield the turns with their words."""
+    apart: dict[int, list[dict[str, Any]]] = {}
+    for row in others.to_pylist():
+        word = {"text": row["text"] or "", "start": row["start_ms"] or 0, "end": row["end_ms"] or row["start_ms"] or 0}
+        word |= {name: row[name] for name in ("confidence", "speaker", "channel") if row[name] is not None}
+        apart.setdefault(row["utterance_idx"], []).append(word)
+    for turn in turns.to_pylist():
+        first, count = turn["first_word_idx"], turn["word_count"] or 0
+        own = [words[n] for n in range(first, first + count) if n in words] if first is not None else ()
+        line = {"text": turn["text"], "start": turn["start_ms"], "end": turn["end_ms"]}
+        line |= {name: turn[name] for name in ("confidence", "speaker", "channel")}
+        yield line | {"words": [*own] or apart.get(turn["utterance_idx"], [])}
+
+
+def _unfit(source: _Input) -> str | None:
+    """Return the reason why a transcript cannot be analysed: it has no words, or is not English."""
+    words, language = source.document["words"], source.document["language_code"]
+    if not words:
+        return "it has no words"
+    if language is not None:
+        return (
+            None
+            if language.lower().partition("_")[0].partition("-")[0] in ("en", "english")
+            else f"its language is {language!r}"
+        )
+    bare = [word["text"].strip(".,;:?!\"'()").lower() for word in words]
+    share = sum(word in FUNCTION_WORDS for word in bare) / len(bare)
+    return None if len(bare) < _FEW or share >= _FOREIGN else "its language is not stated, and is not English"
+
+
+def _made(analyze: Analyzer, document: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Run an analyzer. Return the fields that it added."""
+    language = document["language_code"]
+    code = language.lower().replace("-", "_") if language else "en"
+    fields = analyze({**document, "language_code": code if code in ("en_us", "en_uk", "en_au") else "en"}, given)
+    changed = ("words", "text", "utterances") if given.get("redact_pii") else ()
+    return {name: fields[name] for name in (*changed, *_RESULTS, "summary_method") if name in fields}
+
+
+def _fields(made: Mapping[str, Any], source: _Input, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a payload: the results, the options, and the version of voxframe."""
+    fields = dict(made)
+    if given.get("redact_pii"):
+        fields = dict.fromkeys(_RESULTS) | fields
+        fields["words"] = [_plain(word) for word in fields["words"]]
+        lines = fields["utterances"]
+        fields["utterances"] = [line | {"words": [_plain(word) for word in line["words"]]} for line in lines] or None
+    if not source.is_timed:
+        fields = {name: _untimed(value) for name, value in fields.items()}
+    names = sorted(name for name in _REQUESTS if given.get(name))
+    return fields | dict(given) | {_FIELD: f"voxframe {version('voxframe')}: {', '.join(names)}"}
+
+
+def _plain(word: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a redacted word without the share of the time of its turn, which is not its own time."""
+    shared = {"start": None, "end": None} if _NO_TIME in word else {}
+    return {name: value for name, value in word.items() if name != _NO_TIME} | shared
+
+
+def _untimed(value: Any) -> Any:
+    """Return results without times."""
+    if isinstance(value, dict):
+        return {name: None if name in ("start", "end") else _untimed(inner) for name, inner in value.items()}
+    return [_untimed(inner) for inner in value] if isinstance(value, list) else value
+
+
+class Analyses:
+    """Analyses made on this machine of transcripts that a corpus has, as `corpus.analyses`."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+
+    def __repr__(self) -> str:
+        return f"Analyses({str(self._archive.path)!r})"
+
+    def add(
+        self,
+        ids: Ids | None = None,
+        *,
+        workers: int | None = None,
+        progress: bool | None = None,
+        **given: Unpack[TranscriptOptions],
+    ) -> pd.DataFrame:
+        """Analyse transcripts; see `Corpus.analyze`."""
+        requested = checked_options(given)
+        self._archive.report_missing()
+        found = self._archive.ids() if ids is None else self._archive.recordings.ids(ids)
+        results = self._analyze(found, requested, workers, progress=progress)
+        return _table(found, results)
+
+    def undo(self, ids: Ids | None = None) -> list[str]:
+        """Remove the analyses that `corpus.analyze` made. Those of the service come back.
+
+        Args:
+            ids: Ids of transcripts, or names of recordings. None (default): all.
+
+        Returns:
+            The ids of the transcripts that had such analyses.
+
+        Raises:
+            CorpusError: A transcript is not in the corpus, or the corpus cannot be written.
+
+        Example:
+            >>> corpus.analyses.undo("call")  # doctest: +SKIP
+        """
+        table = self._archive.read(
+            "transcripts",
+            self._archive.ids() if ids is None else self._archive.recordings.ids(ids),
+            ["transcript_id", "local_analyses"],
+        )[0]
+        found: list[str] = table.filter(table["local_analyses"].is_valid())["transcript_id"].to_pylist()
+        for transcript_id in found:
+            self._store(transcript_id, None)
+        return found
+
+    def _store(self, transcript_id: str, analysis: Mapping[str, Any] | None) -> None:
+        with clear_errors(self._archive.path):
+            with self._archive.kept(transcript_id):
+                self._archive.store.put_analysis(transcript_id, None if analysis is None else orjson.dumps(analysis))
+            self._archive.write_table("transcript", self._archive.make(transcript_id, "transcript"))
+
+    def _analyze(
+        self, ids: Sequence[str], given: Mapping[str, Any], workers: int | None, *, progress: bool | None
+    ) -> dict[str, _Failure]:
+        """Store the analyses of transcripts as they are made. Return what became of each."""
+        results: dict[str, _Failure] = {}
+
+        def sources() -> Iterator[tuple[str, _Input, dict[str, Any]]]:
+            for transcript_id in ids:
+                task = self._task(transcript_id, given)
+                if isinstance(task, _Failure):
+                    results[transcript_id] = task
+                    bar.update()
+                else:
+                    yield (transcript_id, *task)
+
+        hidden = None if progress is None else not progress
+        with tqdm(total=len(ids), desc="analyses", unit="transcript", delay=1, disable=hidden) as bar:
+            for transcript_id, source, options, made in _each(sources(), len(ids), workers):
+                if isinstance(made, str):
+                    results[transcript_id] = _Failure("failed", made)
+                else:
+                    self._store(transcript_id, {"source": source.digest, "fields": _fields(made, source, options)})
+                    results[transcript_id] = _Failure("analyzed", "")
+                bar.update()
+        if skipped := [i for i, result in results.items() if result.status in ("skipped", "failed")]:
+            warnings.warn(
+                f"{quantity(len(skipped), 'transcript')} of {len(ids)} could not be analysed, such as {skipped[0]!r}: "
+                f"{results[skipped[0]].reason}; the result lists the reasons",
+                CorpusWarning,
+                stacklevel=caller(),
+            )
+        return results
+
+    def _task(self, transcript_id: str, given: Mapping[str, Any]) -> tuple[_Input, dict[str, Any]] | _Failure:
+        """Return what to analyse, and the options: those of an earlier analysis are kept."""
+        archive = self._archive
+        try:
+            stored = archive.stored(transcript_id, "transcript")
+            edits = archive.edits.active(transcript_id)
+            tables = frames.transcript_tables(stored.raw, ("transcripts", *TURN_TABLES), transcript_id)
+            source = _input(correct_tables(tables, edits).tables if edits else tables)
+        except MissingTranscriptError:
+            raise
+        except (PayloadError, CorpusError) as error:
+            return _Failure("failed", str(error))
+        analysis = {} if stored.analysis is None else orjson.loads(stored.analysis)
+        old = analysis.get("fields", {})
+        requested = {name: old[name] for name in (*USUAL, *OTHERS) if name in old} | dict(given)
+        if analysis.get("source") == source.digest and all(old.get(name) == value for name, value in requested.items()):
+            return _Failure("unchanged", "")
+        if reason := _unfit(source):
+            return _Failure("skipped", reason)
+        if requested.get("redact_pii") and edits:
+            return _Failure("skipped", 'it has corrections, which redaction cannot follow; export it with pii="mask"')
+        return source, requested
+
+
+def _table(ids: Sequence[str], results: Mapping[str, _Failure]) -> pd.DataFrame:
+    rows = [(i, results[i].status, results[i].reason or None) for i in ids if i in results]
+    return pd.DataFrame(rows, columns=["transcript_id", "status", "reason"]).astype(TEXT)
+
+
+_Made = tuple[str, _Input, dict[str, Any], "dict[str, Any] | str"]
+
+
+def _each(tasks: Iterator[tuple[str, _Input, dict[str, Any]]], count: int, workers: int | None) -> Iterator[_Made]:
+    """Yield the transcripts with their analyses, made on all cores; the reason as text if it failed."""
+    cores = workers or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    if cores == 1 or count <= _IN_PROCESS:
+        analyze = find()
+        for transcript_id, source, options in tasks:
+            yield transcript_id, source, options, _tried(analyze, source.document, options)
+        return
+    free: queue.SimpleQueue[_Child] = queue.SimpleQueue()
+    with contextlib.ExitStack() as stack:
+        pool = stack.enter_context(ThreadPoolExecutor(min(cores, count), "voxframe-analyses"))
+        for _ in range(min(cores, count)):
+            child = _Child()
+            stack.callback(child.end)
+            free.put(child)
+        stack.callback(pool.shutdown, wait=False, cancel_futures=True)
+
+        def ask(task: tuple[str, _Input, dict[str, Any]]) -> _Made:
+            child = free.get()
+            try:
+                return (*task, child.ask(task[1].document, task[2]))
+            finally:
+                free.put(child)
+
+        running = [pool.submit(ask, task) for task in islice(tasks, 2 * min(cores, count))]
+        while running:
+            done = running.pop(0).result()
+            running += [pool.submit(ask, task) for task in islice(tasks, 1)]
+            for name, text in done[3].pop(_WARNINGS, ()) if isinstance(done[3], dict) else ():
+                warnings.warn(text, getattr(errors, name, UserWarning), stacklevel=caller())
+            yield done
+
+
+def _tried(analyze: Analyzer, document: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any] | str:
+    """Return the fields that an analyzer adds, or the reason if it fails."""
+    try:
+        return _made(analyze, document, given)
+    except Exception as error:  # noqa: BLE001  one transcript must not end the analysis of the others
+        return f"{type(error).__name__}: {error}"
+
+
+class _Child:
+    """Another process that analyses transcripts. multiprocessing would run the caller's script again."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(  # noqa: S603  ourselves, in a session that Ctrl-C does not reach
+            [sys.executable, "-P", "-c", _PROGRAM],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+            env={"OMP_NUM_THREADS": "1", **os.environ},
+        )
+
+    def ask(self, document: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any] | str:
+        """Analyse a transcript."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(orjson.dumps([document, given]) + b"\n")
+            self._process.stdin.flush()
+            answer: dict[str, Any] | str = orjson.loads(self._process.stdout.readline())
+        except (OSError, ValueError):
+            raise CorpusError("a process that analysed transcripts ended early; repeat the call to continue") from None
+        return answer
+
+    def end(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.communicate()
+
+
+def main() -> None:
+    """Analyse the transcripts in the lines of standard input, in another process."""
+    analyze, out = find(), sys.stdout.buffer
+    sys.stdout = sys.stderr  # nothing else is written between the answers
+    for line in sys.stdin.buffer:
+        document, given = orjson.loads(line)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("default")
+            made = _tried(analyze, document, given)
+        if isinstance(made, dict) and caught:
+            made[_WARNINGS] = [(one.category.__name__, str(one.message)) for one in caught]
+        out.write(orjson.dumps(made) + b"\n")
+        out.flush()
