@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from voxframe import frames
 from voxframe.analysis.search_terms import spoken
+from voxframe.corpus.catalog import Catalog
 from voxframe.corpus.search import index, manifest
 from voxframe.corpus.search.concordance import SearchQuery, find_in_context
 from voxframe.corpus.search.counts import counts
@@ -129,7 +130,9 @@ def test_search_equals_a_plain_implementation(tmp_path_factory, small_segments, 
     """Phrases, wildcards and slop give the same matches while transcripts are added, removed and replaced."""
     store = Store(tmp_path_factory.mktemp("corpus"))
     built = index.SearchIndex(
-        store, lambda ids: ((i, frames.transcript_tables(store.raw(i, "transcript"))["words"]) for i in ids)
+        Catalog(store.root, store),
+        store,
+        lambda ids: ((i, frames.transcript_tables(store.raw(i, "transcript"))["words"]) for i in ids),
     )
     slop = None if room is None else len(query) + room
     asked = SearchQuery.check(" ".join(query), slop)

@@ -164,7 +164,7 @@ def test_searches_do_not_wait_for_a_merge(corpus: voxframe.Corpus, segments, mon
         assert matched_ids(each, "fire") == ["a"]
 
 
-@pytest.mark.parametrize("damage", ["cut", "empty", "gone", "rubbish", "old", "manifest"])
+@pytest.mark.parametrize("damage", ["cut", "empty", "gone", "rubbish", "old"])
 def test_an_unusable_index_is_rebuilt(corpus: voxframe.Corpus, segments, damage: str) -> None:
     """Whatever happens to its files, the next search is correct."""
     say(corpus, "a", "smoke and fire " * 50)
@@ -172,11 +172,10 @@ def test_an_unusable_index_is_rebuilt(corpus: voxframe.Corpus, segments, damage:
     (path,) = segments()
     whole = path.read_bytes()
     path.unlink()  # the corpus has it mapped
-    if damage in ("old", "manifest"):
+    if damage == "old":
         path.write_bytes(whole)
-        manifest = corpus.path / "search" / "manifest.json"
-        changed = {"format": "of another version"} if damage == "old" else {}
-        manifest.write_text(json.dumps(json.loads(manifest.read_text()) | changed)[: None if changed else 40])
+        with corpus._archive.catalog.writing() as tx:
+            tx.put("state", [{"name": "search", "value": "of another version"}])
     elif damage != "gone":
         path.write_bytes({"cut": whole[: len(whole) // 2], "empty": b"", "rubbish": b"x" * 999}[damage])
     told = damage in ("cut", "empty", "rubbish")
@@ -256,16 +255,16 @@ voxframe.Corpus(sys.argv[1]).search("smoke")
 
 @pytest.mark.long
 def test_a_killed_writer_leaves_nothing(corpus: voxframe.Corpus, segments) -> None:
-    """After a kill between segment and manifest, the next search is correct and removes the remains."""
+    """After a kill before the catalog lists a segment, the next search is correct and removes the remains."""
     say(corpus, "a", "smoke")
     assert subprocess.run([sys.executable, "-c", _DYING, str(corpus.path)], check=False).returncode == 9
-    corpus.path.joinpath("search", "orphan.arrow").write_bytes(b"never in a manifest")
+    corpus.path.joinpath("search", "orphan.arrow").write_bytes(b"never in the catalog")
     corpus.path.joinpath("search", ".orphan.arrow.00.tmp").write_bytes(b"half")
     corpus.path.joinpath("search", "orphan.arrow.merged").write_bytes(b"merged, an hour and more ago")
     os.utime(corpus.path.joinpath("search", "orphan.arrow.merged"), (0, 0))
     assert matched_ids(corpus, "smoke") == ["a"]
     left = sorted(path.name for path in corpus.path.joinpath("search").iterdir() if path.name != ".lock")
-    assert left == sorted(["manifest.json", segments()[0].name])
+    assert left == [segments()[0].name]
 
 
 @pytest.mark.filterwarnings("ignore:the corpus has no transcripts yet")

@@ -56,6 +56,8 @@ _TABLES = {
     "parts": _Table(("part", "stem", "kind", "schema", "transcripts", "rows")),
     "members": _Table(("kind", "transcript_id", "part", "place", "source", "stamp", "status"), 2, False, ("part",)),
     "layouts": _Table(("part", "name", "groups", "crc"), 2),
+    "segments": _Table(("name", "words", "documents", "stamp")),
+    "documents": _Table(("file", "segment", "place", "stamp", "content")),
     "log": _Table(("file", "bytes")),
     "state": _Table(("name", "value")),
 }

@@ -62,7 +62,7 @@ class Search:
     def index(self) -> SearchIndex:
         """The search index; loaded when it is first used."""
         words = partial(self._archive.each, "words", columns=WORD_COLUMNS)
-        return SearchIndex(self._archive.store, words, self._archive.edits.stamps)
+        return SearchIndex(self._archive.catalog, self._archive.store, words, self._archive.edits.stamps)
 
     def _view(self, *, corrected: bool) -> OpenIndex:
         """Return the index. With corrected=False, it has the words of the service instead of the corrected ones."""

@@ -1,11 +1,8 @@
-"""The search index of a corpus: segments on disk, and a manifest that lists them.
+"""The search index of a corpus: segments in `search/<crc>-<random>.arrow`, which the catalog lists.
 
-    <corpus>/search/manifest.json      the segments, and for each transcript its segment and source
-             search/<crc>-<random>.arrow  segments, never changed once written; the name holds their checksum
-
-The index is derived from the tables and can be deleted at any time. A search first updates it: new and replaced
-transcripts go into a new segment, and the manifest is replaced atomically. A background thread merges small segments.
-A reader with an older manifest keeps using its segments, which stay mapped. In a read-only directory, missing
+A segment never changes, and its name holds its checksum. The index is derived from the tables and can be deleted at any
+time. A search first updates it: new and replaced transcripts go into a new segment. A background thread merges small
+segments. A reader of older contents keeps using their segments, which stay mapped. In a read-only directory, missing
 transcripts are indexed in memory.
 """
 
@@ -24,17 +21,18 @@ from typing import IO
 
 import numpy as np
 import numpy.typing as npt
-import orjson
 import pyarrow as pa
 
-from voxframe._files import file_lock, file_name, stamp, write_atomic
-from voxframe.corpus.search.manifest import MAX_WORDS, IndexedTranscript, Listing, Manifest, OpenIndex, open_index
+from voxframe._files import file_name, stamp, write_atomic
+from voxframe.corpus.catalog import Catalog, clear_errors
+from voxframe.corpus.opening import read_file
+from voxframe.corpus.search.manifest import MAX_WORDS, IndexedTranscript, Manifest, OpenIndex, Segment, open_index
 from voxframe.corpus.search.segment import FORMAT, IndexSegment, build, merge, words_of, write
 from voxframe.corpus.store import Store, check_no_link, check_writable, folder
 from voxframe.errors import CorpusError, CorpusWarning, PayloadError, PayloadWarning
 
 _IN_MEMORY = "memory "
-_MERGED = ".merged"  # suffix of a merged segment that is not in the manifest yet
+_MERGED = ".merged"  # suffix of a merged segment that is not in the catalog yet
 _LEFTOVER_AGE_S = 3600.0
 
 
@@ -42,6 +40,7 @@ class SearchIndex:
     """The search index of a corpus, updated on use. Threads and processes may share it.
 
     Args:
+        catalog: Lists the segments.
         store: Files of the corpus.
         words: Yields the table `words` of each of some transcripts by id, with corrections, or the error if it cannot
             be read; in any order.
@@ -50,19 +49,20 @@ class SearchIndex:
 
     def __init__(
         self,
+        catalog: Catalog,
         store: Store,
         words: Callable[[Collection[str]], Iterable[tuple[str, pa.Table | Exception]]],
         corrections: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
-        self._store = store
+        self._catalog, self._store = catalog, store
         self._words = words
         self._corrections = corrections
         self._folder = store.root / "search"
         self._mutex = threading.Lock()
         self._open: dict[str, IndexSegment] = {}
         self._manifest = Manifest()
-        self._known: tuple[str, Manifest] | None = None  # stamp of the manifest file, and its content
-        self._ignored = ""  # stamp of a manifest with damaged segments
+        self._known: tuple[str | None, Manifest] = None, Manifest()  # the version in the catalog, and its content
+        self._ignored = ""  # version with damaged segments
         self._tidying: threading.Thread | None = None
         self._view: OpenIndex | None = None
         self._seen: tuple[tuple[int, ...] | None, Mapping[str, str]] = (None, {})
@@ -84,8 +84,7 @@ class SearchIndex:
         """Return True if a segment holds words of a transcript."""
         check_no_link(self._folder)
         with self._mutex, contextlib.suppress(FileNotFoundError, pa.ArrowInvalid):  # the next search rebuilds it
-            manifest = self._read()
-            return manifest is not None and bool(self._holding(manifest, transcript_id))
+            return bool(self._holding(self._read(), transcript_id))
         return False
 
     def _holding(self, manifest: Manifest, transcript_id: str) -> list[str]:
@@ -97,8 +96,8 @@ class SearchIndex:
         check_no_link(self._folder)
         if not self._folder.exists():
             return
-        with self._mutex, file_lock(self._folder / ".lock"):
-            manifest, self._known = self._read() or Manifest(), None
+        with self._mutex, self._catalog.lock("search"):
+            manifest = self._read().copy()
             for path in self._folder.glob(f"*{_MERGED}"):  # these may hold it, too
                 path.unlink(missing_ok=True)
             try:
@@ -135,7 +134,7 @@ class SearchIndex:
                 manifest = self._read()
                 listing = self._listing()
                 self._unread = []
-                if manifest is None or manifest.stamps() != listing:
+                if {file: document.stamp for file, document in manifest.documents.items()} != listing:
                     manifest = self._update(manifest, listing)
                 opened = {name: self._segment(name, manifest) for name in manifest.segments}
             except FileNotFoundError:  # another process merged or removed it after the manifest was read
@@ -150,7 +149,7 @@ class SearchIndex:
             return open_index(manifest, opened)
         raise CorpusError(f"the search index {self._folder} keeps changing; delete that folder and search again")
 
-    def _listing(self) -> Listing:
+    def _listing(self) -> dict[str, str]:
         """Return the stems of all transcripts, with a text that changes with the payload or its corrections."""
         listing = self._store.listing()
         edited = {stem: stamp for stem, stamp in self._corrections().items() if stem in listing}
@@ -161,65 +160,64 @@ class SearchIndex:
         if name in self._open:
             return self._open[name]
         path = self._folder / name
-        if manifest.files.get(name) != _stamp(path) and name[:8] != f"{zlib.crc32(path.read_bytes()):08x}":
+        is_same = manifest.segments[name].stamp == _stamp(path)  # differs if the index was copied
+        if not is_same and name[:8] != f"{zlib.crc32(read_file(path)):08x}":
             raise pa.ArrowInvalid(f"the checksum of {name} does not match")
-        manifest.files[name] = _stamp(path)  # differs if the index was copied
         return IndexSegment.open(path)
 
-    def _read(self) -> Manifest | None:
-        """Return the manifest on disk, the same object while the file is unchanged. None if there is no usable one."""
-        path = self._folder / "manifest.json"
-        try:
-            now = _stamp(path)
-            if now == self._ignored:
-                return None
-            if self._known is None or self._known[0] != now:
-                found = orjson.loads(path.read_bytes())
-                if found["format"] != FORMAT:
-                    return None
-                self._known = now, Manifest.from_json(found)
-            return self._known[1]
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
+    def _read(self) -> Manifest:
+        """Return the contents in the catalog, the same object while they are unchanged."""
+        with clear_errors(self._store.root):
+            rows = self._catalog.rows("SELECT value FROM state WHERE name = 'search'")
+            version = rows[0][0] if rows else None
+            if version is None or version == self._ignored or not version.startswith(FORMAT):
+                return Manifest()
+            if self._known[0] != version:
+                segments = self._catalog.rows("SELECT name, words, documents, stamp FROM segments")
+                documents = self._catalog.rows("SELECT file, segment, place, stamp, content FROM documents")
+                self._known = (
+                    version,
+                    Manifest(
+                        {name: Segment(*row) for name, *row in segments},
+                        {file: IndexedTranscript(*row) for file, *row in documents},
+                    ),
+                )
+        return self._known[1]
 
     def _discard(self) -> None:
-        """Delete the manifest, so that the index is rebuilt: in memory if the disk cannot be written."""
-        path = self._folder / "manifest.json"
-        with contextlib.suppress(FileNotFoundError):
-            self._ignored = _stamp(path)
-        with contextlib.suppress(OSError):
-            check_writable(self._store.root)
+        """Forget the contents, so that the index is rebuilt: in memory if the disk cannot be written."""
+        self._ignored = self._known[0] or ""
+        with contextlib.suppress(OSError, CorpusError):
             check_no_link(self._folder)
-            path.unlink()
+            self._write(Manifest())
 
-    def _update(self, seen: Manifest | None, listing: Listing) -> Manifest:
+    def _update(self, seen: Manifest, listing: dict[str, str]) -> Manifest:
         """Index missing transcripts, on disk if possible."""
         if not listing and not self._folder.exists():
             return Manifest()  # searching does not create a corpus
         try:
             check_writable(self._store.root)
             folder(self._folder)
-            with file_lock(self._folder / ".lock"):
+            with self._catalog.lock("search"):
                 manifest = self._read()
                 if manifest is not seen:  # another process updated it, and may know more transcripts
                     listing = self._listing()
-                manifest, self._known = manifest or Manifest(), None  # differs from the disk until it is written
+                manifest = manifest.copy()
                 for _ in self._steps(manifest, listing, self._save):
                     self._write(manifest)
                 self._finish(manifest)
                 return manifest
         except FileNotFoundError:
             raise
-        except OSError:  # a read-only or full disk
-            manifest = self._manifest if self._is_in_memory else self._read() or Manifest()
-            self._known = None
+        except (OSError, CorpusError):  # a read-only or full disk
+            manifest = (self._manifest if self._is_in_memory else self._read()).copy()
             for _ in self._steps(manifest, listing, self._keep):
                 pass
             while group := manifest.to_merge():
                 self._merge(manifest, group, self._keep)
             return manifest
 
-    def _steps(self, manifest: Manifest, listing: Listing, put: Callable[[pa.Table], str]) -> Iterator[None]:
+    def _steps(self, manifest: Manifest, listing: dict[str, str], put: Callable[[pa.Table], str]) -> Iterator[None]:
         """Update a manifest, yielding between steps so that it can be saved."""
         for name in manifest.documents.keys() - listing.keys():
             del manifest.documents[name]
@@ -227,12 +225,13 @@ class SearchIndex:
             if n:
                 yield
             name = put(build({transcript_id: words for _, transcript_id, _, words in chunk}))
-            manifest.segments[name] = [sum(words.num_rows for *_, words in chunk), len(chunk)]
+            words_of_all = sum(words.num_rows for *_, words in chunk)
+            manifest.segments[name] = Segment(words_of_all, len(chunk), self._stamp_of(name))
             for place, (file, _, content, _) in enumerate(chunk):
                 manifest.documents[file] = IndexedTranscript(name, place, listing[file], content)
         manifest.drop_dead()
 
-    def _missing(self, manifest: Manifest, listing: Listing) -> Iterator[list[tuple[str, str, str, pa.Table]]]:
+    def _missing(self, manifest: Manifest, listing: dict[str, str]) -> Iterator[list[tuple[str, str, str, pa.Table]]]:
         """Yield new and replaced transcripts (file name, id, content hash, words) in chunks of one segment."""
         pending: dict[str, tuple[str, str]] = {}
         for file, now in listing.items():
@@ -247,7 +246,7 @@ class SearchIndex:
                 self._leave_out(manifest, file, e)
                 continue
             if known and known.content == content:  # copied or touched
-                known.stamp = now
+                manifest.documents[file] = known._replace(stamp=now)
             else:
                 pending[transcript_id] = file, content
         chunk: list[tuple[str, str, str, pa.Table]] = []
@@ -273,7 +272,8 @@ class SearchIndex:
     def _merge(self, manifest: Manifest, group: Sequence[str], put: Callable[[pa.Table], str]) -> None:
         places = manifest.live(group)
         table = merge(self._parts(manifest, places))
-        manifest.replace(places, put(table) if any(places.values()) else "", words_of(table))
+        name = put(table) if any(places.values()) else ""
+        manifest.replace(places, name, words_of(table), self._stamp_of(name))
 
     def _tidy(self) -> None:
         """Merge segments in the background."""
@@ -287,8 +287,8 @@ class SearchIndex:
         """Merge one group of segments. Others can use the index meanwhile, because segments never change."""
         with self._mutex:
             manifest = self._read()
-            places = manifest.live(manifest.to_merge()) if manifest else {}
-            parts = self._parts(manifest, places) if manifest else []
+            places = manifest.live(manifest.to_merge())
+            parts = self._parts(manifest, places)
         if not parts:
             return False
         table = merge(parts)
@@ -301,12 +301,11 @@ class SearchIndex:
         return True
 
     def _put_in_place(self, path: Path, merged: Mapping[str, Sequence[int]], words: int) -> bool:
-        with self._mutex, file_lock(self._folder / ".lock", wait=False) as held:
-            manifest = self._read()
-            if held and manifest and merged.keys() <= manifest.segments.keys():  # else already merged by another one
-                self._known = None
+        with self._mutex, self._catalog.lock("search", wait=False) as held:
+            manifest = self._read().copy()
+            if held and merged.keys() <= manifest.segments.keys():  # else already merged by another one
                 path.rename(path.with_suffix(""))
-                manifest.replace(merged, path.stem, words)
+                manifest.replace(merged, path.stem, words, self._stamp_of(path.stem))
                 self._finish(manifest)
                 self._open = {name: self._segment(name, manifest) for name in manifest.segments}
                 self._manifest, self._view = manifest, open_index(manifest, self._open)
@@ -338,19 +337,33 @@ class SearchIndex:
         self._open[name] = IndexSegment(table)
         return name
 
+    def _stamp_of(self, name: str) -> str:
+        """Return the stamp of the file of a segment; nothing if it is in memory."""
+        return _stamp(self._folder / name) if name and not name.startswith(_IN_MEMORY) else ""
+
     def _write(self, manifest: Manifest) -> None:
-        manifest.files = {name: manifest.files.get(name) or _stamp(self._folder / name) for name in manifest.segments}
-        whole = orjson.dumps({"format": FORMAT, **manifest.as_json()})
-        write_atomic(self._folder / "manifest.json", whole, durable=False)
+        """Write contents to the catalog."""
+        with clear_errors(self._store.root), self._catalog.writing() as tx:
+            before = {
+                file: tuple(row) for file, *row in tx.rows("SELECT file, segment, place, stamp, content FROM documents")
+            }
+            for file in before.keys() - manifest.documents.keys():
+                tx.drop("documents", file=file)
+            changed = {file: row for file, row in manifest.documents.items() if before.get(file) != row}
+            tx.put("documents", [{"file": file, **row._asdict()} for file, row in changed.items()])
+            tx.db.execute("DELETE FROM segments")
+            tx.put("segments", [{"name": name, **row._asdict()} for name, row in manifest.segments.items()])
+            version = f"{FORMAT} {secrets.token_hex(8)}"
+            tx.put("state", [{"name": "search", "value": version}])
+        self._known = version, manifest.copy()
 
     def _finish(self, manifest: Manifest) -> None:
-        """Write a manifest and delete files that it does not list."""
+        """Write contents and delete files that these do not list."""
         self._write(manifest)
-        self._known = _stamp(self._folder / "manifest.json"), manifest
         self._sweep(manifest)
 
     def _sweep(self, manifest: Manifest) -> None:
-        """Delete files that the manifest does not list. Only the holder of the lock writes here."""
+        """Delete files that are not listed. Only the holder of the lock writes here."""
         for path in self._folder.iterdir():
             with contextlib.suppress(OSError):  # Windows cannot delete a mapped file
                 if path.name not in manifest.segments and (path.suffix in (".arrow", ".tmp") or _is_left(path)):

@@ -1,13 +1,13 @@
-"""Manifest of the search index: its segments, which of them to merge, and the view that searches use."""
+"""Contents of the search index: its segments, which of them to merge, and the view that searches use."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,12 +22,16 @@ MAX_WORDS = 2_000_000
 FAN = 8
 _LEAST_TIER = 20_000  # words; smaller segments count as one size
 
-#: Result of `Store.listing`.
-Listing: TypeAlias = dict[str, str]
+
+class Segment(NamedTuple):
+    """A segment: its words and documents, including replaced ones, and the stamp of its file, which changes with it."""
+
+    words: int
+    documents: int
+    stamp: str
 
 
-@dataclass
-class IndexedTranscript:
+class IndexedTranscript(NamedTuple):
     """Segment and position of a transcript, and the payload it was made from."""
 
     segment: str
@@ -38,49 +42,30 @@ class IndexedTranscript:
 
 @dataclass
 class Manifest:
-    """Contents of the search index.
+    """Contents of the search index: segments by name, and transcripts by the stem of their files."""
 
-    Attributes:
-        segments: Number of words and documents of each segment, including replaced ones.
-        documents: Transcripts by file name.
-        files: File stamp of each segment, which changes with the file.
-    """
-
-    segments: dict[str, list[int]] = field(default_factory=dict)
+    segments: dict[str, Segment] = field(default_factory=dict)
     documents: dict[str, IndexedTranscript] = field(default_factory=dict)
-    files: dict[str, str] = field(default_factory=dict)
 
-    @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> Manifest:
-        """Return a manifest from the form that `as_json` returns."""
-        columns = (found["documents"][f.name] for f in fields(IndexedTranscript))
-        documents = [IndexedTranscript(*row) for row in zip(*columns, strict=True)]
-        return cls(found["segments"], dict(zip(found["names"], documents, strict=True)), found["files"])
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the manifest for JSON, with documents as columns."""
-        columns = {f.name: [getattr(d, f.name) for d in self.documents.values()] for f in fields(IndexedTranscript)}
-        return {"segments": self.segments, "files": self.files, "names": [*self.documents], "documents": columns}
-
-    def stamps(self) -> Listing:
-        """Return the listing that the manifest was made from."""
-        return {name: document.stamp for name, document in self.documents.items()}
+    def copy(self) -> Manifest:
+        """Return a copy that can be changed."""
+        return Manifest({**self.segments}, {**self.documents})
 
     def drop_dead(self) -> None:
         """Remove segments without live documents."""
         live = {document.segment for document in self.documents.values()}
-        self.segments = {name: size for name, size in self.segments.items() if name in live}
+        self.segments = {name: segment for name, segment in self.segments.items() if name in live}
 
     def to_merge(self) -> list[str]:
         """Return segments to merge: one that is mostly dead, or many of similar size."""
         live = Counter(document.segment for document in self.documents.values())
         tiers: dict[int, list[str]] = {}
-        for name, (words, documents) in sorted(self.segments.items(), key=lambda item: item[1]):
-            if 2 * live[name] < documents:
+        for name, segment in sorted(self.segments.items(), key=lambda item: item[1]):
+            if 2 * live[name] < segment.documents:
                 return [name]
-            tiers.setdefault(_tier(words), []).append(name)
+            tiers.setdefault(_tier(segment.words), []).append(name)
         for group in tiers.values():
-            totals = accumulate(self.segments[name][0] for name in group)
+            totals = accumulate(self.segments[name].words for name in group)
             fitting = [name for name, total in zip(group, totals, strict=True) if total <= MAX_WORDS]
             if len(group) >= FAN and len(fitting) > 1:
                 return fitting
@@ -94,17 +79,18 @@ class Manifest:
                 places[document.segment].append(document.place)
         return {name: sorted(of_segment) for name, of_segment in places.items()}
 
-    def replace(self, merged: Mapping[str, Sequence[int]], name: str, words: int) -> None:
+    def replace(self, merged: Mapping[str, Sequence[int]], name: str, words: int, stamp: str = "") -> None:
         """Replace several segments by a merged one."""
         moved = [(segment, place) for segment, places in merged.items() for place in places]
         new_place = {old: place for place, old in enumerate(moved)}
-        for document in self.documents.values():
+        for file, document in self.documents.items():
             if document.segment in merged:
-                document.segment, document.place = name, new_place[document.segment, document.place]
+                place = new_place[document.segment, document.place]
+                self.documents[file] = document._replace(segment=name, place=place)
         for segment in merged:
             del self.segments[segment]
         if moved:
-            self.segments[name] = [words, len(moved)]
+            self.segments[name] = Segment(words, len(moved), stamp)
 
 
 def _tier(words: int) -> int:

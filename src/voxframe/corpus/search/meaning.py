@@ -64,7 +64,7 @@ class MeaningSearch:
 
     def __init__(self, archive: Archive, named: Namer) -> None:
         self._archive, self._named = archive, named
-        self._index = SentenceIndex(archive.path / "meaning", self._states, self._sentences)
+        self._index = SentenceIndex(archive.catalog, self._states, self._sentences)
 
     def _states(self) -> dict[str, str]:
         """Return a text for each transcript that changes with its sentences."""

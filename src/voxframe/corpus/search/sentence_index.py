@@ -25,8 +25,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from voxframe import encoder
-from voxframe._files import file_lock, write_atomic
+from voxframe._files import write_atomic
 from voxframe.client.progress import Progress
+from voxframe.corpus.catalog import Catalog
 from voxframe.corpus.store import check_no_link, check_writable, folder
 from voxframe.encoder import SIZE, Vectors
 from voxframe.errors import CorpusError, CorpusWarning, PayloadError, PayloadWarning
@@ -148,15 +149,16 @@ class SentenceIndex:
     """The sentences of a corpus, encoded on use. Threads and processes may share it.
 
     Args:
-        folder: Directory of the files.
+        catalog: Takes the lock for changes of the files.
         states: Returns the state of each transcript, by id. A transcript with another state is encoded again.
         sentences: Returns the sentences of a transcript with the columns `COLUMNS`.
     """
 
     def __init__(
-        self, folder: Path, states: Callable[[], dict[str, str]], sentences: Callable[[str], pa.Table]
+        self, catalog: Catalog, states: Callable[[], dict[str, str]], sentences: Callable[[str], pa.Table]
     ) -> None:
-        self._folder, self._states, self._sentences = folder, states, sentences
+        self._catalog, self._states, self._sentences = catalog, states, sentences
+        self._folder = catalog.root / "meaning"
         self._mutex = threading.Lock()
         self._parts: dict[str, SentencePart] = {}
         self._unread: dict[str, tuple[str, str]] = {}  # state and reason of transcripts that cannot be read
@@ -193,7 +195,7 @@ class SentenceIndex:
         check_no_link(self._folder)
         if not self._folder.is_dir():
             return
-        with self._mutex, file_lock(self._folder / ".lock"):
+        with self._mutex, self._catalog.lock("meaning"):
             self._read({})
             self._view = None
             for name, part in [*self._parts.items()]:
@@ -228,7 +230,7 @@ class SentenceIndex:
         try:
             check_writable(self._folder.parent)
             folder(self._folder)
-            with file_lock(self._folder / ".lock"):
+            with self._catalog.lock("meaning"):
                 missing = self._missing(states, self._read(states))  # another process may have encoded some
                 with Progress("encoding sentences of transcripts", jobs=len(missing), show=progress) as bar:
                     for table, vectors, of_part in self._encoded(missing, states, coder, bar):
