@@ -10,7 +10,7 @@ from tests.benchmarks import mixes
 import voxframe
 from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus.detection import people_by_voice
-from voxframe.errors import AudioNotFoundError, OptionError
+from voxframe.errors import AudioNotFoundError, CorpusWarning, OptionError
 
 
 @pytest.fixture
@@ -73,6 +73,43 @@ def test_nothing_is_assigned_below_the_threshold(recordings, model_folder):
     assert pairs["score"].max() < 0.99
     assert pairs["person"].isna().all()
     assert _people(corpus) == {}
+
+
+def test_a_recording_without_sound_is_left_out(recordings, model_folder, tmp_path):
+    """A file that is missing and one that is no media file are warnings; the others are compared."""
+    model_folder("voices")
+    corpus, files = recordings
+    with pytest.warns(CorpusWarning, match="audio of 'three' is not on this machine.*its voices are not compared"):
+        pairs = corpus.speakers.assign(by="voice", audio={**files, "three": tmp_path / "none.wav"})
+    assert set(pairs["transcript_id"]) | set(pairs["other_transcript_id"]) == {"one", "two"}
+    assert _people(corpus) == {("one", "A"): "Person 1", ("two", "B"): "Person 1"}
+    files["three"].write_text("no sound")
+    with pytest.warns(CorpusWarning, match=r"three\.wav.*its voices are not compared"):
+        assert len(corpus.speakers.assign(by="voice", audio=files)) == 4
+
+
+def test_voice_vectors_are_stored_on_request_and_forgotten(recordings, model_folder, tmp_path):
+    """Stored vectors replace the sound until the spans change; no export has them, and `forget` deletes them."""
+    model_folder("voices")
+    corpus, files = recordings
+
+    def stored():
+        return {i for (i,) in corpus._archive.catalog.rows("SELECT DISTINCT transcript_id FROM voices")}
+
+    first = corpus.speakers.assign(by="voice", audio=files)
+    assert stored() == set()
+    corpus.speakers.assign(by="voice", audio=files, keep_vectors=True)
+    assert stored() == {"one", "two", "three"}
+    again = corpus.speakers.assign(by="voice")  # without any sound
+    pd.testing.assert_series_equal(again["score"], first["score"])
+    vector = corpus._archive.catalog.rows("SELECT vector FROM voices")[0][0]
+    corpus.publish(tmp_path / "published")
+    assert not [path for path in (tmp_path / "published").rglob("*") if path.is_file() and vector in path.read_bytes()]
+    corpus.forget("two")
+    assert stored() == {"one", "three"}
+    corpus.corrections.relabel("one", ["B", "A"] * 3)
+    with pytest.warns(CorpusWarning, match="audio of 'one' is not on this machine"):
+        assert corpus.speakers.assign(by="voice").empty
 
 
 def _speakers(*rows):

@@ -53,6 +53,7 @@ _TABLES = {
     "names": _Table(("transcript_id", "n", "state"), 2, True),
     "edits": _Table(("transcript_id", "n", "edit"), 2, True),
     "people": _Table(("change", "transcript_id", "labels"), 2, True, ("transcript_id",)),
+    "voices": _Table(("transcript_id", "speaker", "spans", "vector"), 2),
     "parts": _Table(("part", "stem", "kind", "schema", "transcripts", "rows")),
     "members": _Table(("kind", "transcript_id", "part", "place", "source", "stamp", "status"), 2, False, ("part",)),
     "layouts": _Table(("part", "name", "groups", "crc"), 2),
@@ -62,7 +63,7 @@ _TABLES = {
     "state": _Table(("name", "value")),
 }
 #: Tables with what people made or paid for about a transcript.
-FORGOTTEN = ("jobs", "requests", "about", "recordings", "answers", "names", "edits", "people")
+FORGOTTEN = ("jobs", "requests", "about", "recordings", "answers", "names", "edits", "people", "voices")
 #: Files that SQLite keeps beside a database.
 _LOGS = ("-wal", "-shm")
 _WAIT_S = 120.0  # for another process that changes the corpus

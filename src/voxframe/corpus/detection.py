@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from os import PathLike
@@ -17,7 +19,7 @@ from voxframe import models, voices
 from voxframe.analysis.speaker_turns import TEXT, speaker_labels
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.reading import Ids, to_frame
-from voxframe.errors import AudioNotFoundError, OptionError
+from voxframe.errors import AudioError, AudioNotFoundError, CorpusWarning, OptionError
 from voxframe.options import MAX_SPEAKERS
 from voxframe.validators import Integer, checked
 from voxframe.voices import diarization
@@ -26,11 +28,16 @@ from voxframe.voices.networks import SIZE
 #: A media file, or one per recording.
 AudioFiles: TypeAlias = str | PathLike[str] | Mapping[str, str | PathLike[str]] | None
 Relabel: TypeAlias = Callable[[str, Sequence[str | None]], pd.DataFrame]
+Missing: TypeAlias = Callable[[AudioNotFoundError], None]
 
 #: Score above which `assign(by="voice")` makes two speakers one person.
 THRESHOLD = 0.5
 _PAUSE_MS = 500  # a longer pause between words of a speaker is not theirs
 _FAR = 3.0  # distance of speakers who cannot be one person; that of any two vectors is at most 2
+
+
+def _raise(error: AudioNotFoundError) -> None:
+    raise error
 
 
 def detect_speakers(archive: Archive, relabel: Relabel, ids: Ids, audio: AudioFiles, speakers: int | None) -> list[str]:
@@ -50,8 +57,8 @@ def detect_speakers(archive: Archive, relabel: Relabel, ids: Ids, audio: AudioFi
     return found
 
 
-def _files(archive: Archive, ids: Sequence[str], audio: AudioFiles) -> dict[str, Path]:
-    """Return the media file of each transcript."""
+def _files(archive: Archive, ids: Sequence[str], audio: AudioFiles, missing: Missing = _raise) -> dict[str, Path]:
+    """Return the media file of each transcript. `missing` takes the error of one that is not on this machine."""
     if audio is not None and not isinstance(audio, Mapping):
         if len(ids) != 1:
             raise OptionError(f'audio is one file for {len(ids)} recordings; give {{"recording": "file.mp3", ...}}')
@@ -61,12 +68,15 @@ def _files(archive: Archive, ids: Sequence[str], audio: AudioFiles) -> dict[str,
     files = {}
     for transcript_id in ids:
         path = stated.get(transcript_id) or sources[transcript_id]
-        if not path or not Path(path).expanduser().is_file():
-            raise AudioNotFoundError(
-                f"the audio of {transcript_id!r} is not on this machine ({path or 'its source is unknown'}); "
-                f'give audio={{"{transcript_id}": "file.mp3"}}'
+        if path and Path(path).expanduser().is_file():
+            files[transcript_id] = Path(path).expanduser()
+        else:
+            missing(
+                AudioNotFoundError(
+                    f"the audio of {transcript_id!r} is not on this machine ({path or 'its source is unknown'}); "
+                    f'give audio={{"{transcript_id}": "file.mp3"}}'
+                )
             )
-        files[transcript_id] = Path(path).expanduser()
     return files
 
 
@@ -108,17 +118,55 @@ def people_by_voice(
     return people
 
 
-def voice_vectors(archive: Archive, speakers: pd.DataFrame, audio: AudioFiles) -> NDArray[np.float32]:
-    """Return the voice vector of each row of speakers, shape (rows, 192); NaN for a speaker who is hardly heard."""
+def voice_vectors(archive: Archive, speakers: pd.DataFrame, audio: AudioFiles, keep: bool) -> NDArray[np.float32]:
+    """Return the voice vector of each row of speakers, shape (rows, 192).
+
+    It is NaN for a speaker who is hardly heard, and for those of a recording whose sound cannot be read.
+
+    Args:
+        archive: The transcripts.
+        speakers: Rows with `transcript_id` and `speaker`.
+        audio: Media files.
+        keep: Store the vectors. Stored ones are used as long as the spans of the speakers are the same.
+    """
     vectors = np.full((len(speakers), SIZE), np.nan, np.float32)
     by_recording = {str(i): rows for i, rows in speakers.groupby("transcript_id", sort=False).indices.items()}
-    files = _files(archive, [*by_recording], audio)
-    models.ensure(models.VOICES)
-    for transcript_id, rows in tqdm(by_recording.items(), desc="voices", unit="recording", delay=1):
-        spans = _spans(archive, transcript_id, speakers["speaker"].iloc[rows].tolist())
-        vectors[rows] = diarization.speaker_vectors(
-            voices.read_audio(files[transcript_id], progress=False), spans, len(rows)
-        )
+    labels = {i: speakers["speaker"].iloc[rows].tolist() for i, rows in by_recording.items()}
+    spans = {i: _spans(archive, i, of) for i, of in labels.items()}
+    digests = {i: hashlib.sha256(repr((labels[i], of)).encode()).hexdigest() for i, of in spans.items()}
+    query = "SELECT transcript_id, speaker, spans, vector FROM voices"
+    stored = {row[:3]: np.frombuffer(row[3], "<f4") for row in archive.catalog.rows(query)}
+    keys = [(i, speaker, digests[i]) for i, speaker in zip(speakers["transcript_id"], speakers["speaker"], strict=True)]
+    for row, key in enumerate(keys):
+        vectors[row] = stored.get(key, np.nan)
+    left = [i for i, rows in by_recording.items() if any(keys[row] not in stored for row in rows)]
+
+    errors: list[AudioError] = []
+    files = _files(archive, left, audio, errors.append)
+    if files:
+        models.ensure(models.VOICES)
+    for transcript_id in tqdm(files, desc="voices", unit="recording", delay=1):
+        rows = by_recording[transcript_id]
+        try:
+            sound = voices.read_audio(files[transcript_id], progress=False)
+            vectors[rows] = diarization.speaker_vectors(sound, spans[transcript_id], len(rows))
+        except AudioError as error:
+            errors.append(error)
+            continue
+        if keep and archive.has(transcript_id):
+            columns = ("transcript_id", "speaker", "spans", "vector")
+            with archive.catalog.writing() as tx:
+                tx.put(
+                    "voices",
+                    [
+                        dict(zip(columns, (*keys[row], vectors[row].astype("<f4").tobytes()), strict=True))
+                        for row in rows
+                    ],
+                )
+    if errors and len(errors) == len(by_recording):
+        raise errors[0]
+    for left_out in errors:
+        warnings.warn(f"{left_out}; its voices are not compared", CorpusWarning, stacklevel=4)
     return vectors
 
 

@@ -36,7 +36,7 @@ from voxframe.corpus.speaker_names import (
     with_names,
 )
 from voxframe.errors import OptionError
-from voxframe.validators import Number, checked
+from voxframe.validators import Boolean, Number, checked
 
 _NAME = ("the name of a speaker", 200)  # description and maximum number of characters
 
@@ -178,6 +178,7 @@ class Speakers:
         ids: Ids | None = None,
         audio: AudioFiles = None,
         threshold: float | None = None,
+        keep_vectors: bool = False,
     ) -> pd.DataFrame:
         """State which people the speakers of recordings are, as one change, which `undo()` reverts.
 
@@ -188,7 +189,12 @@ class Speakers:
         `by="voice"` compares voices in the recordings. Speakers of different recordings become one person if all their
         pairs have at least the threshold. A new person gets the name of one of the speakers, else "Person 1" and so on.
         People who were assigned before are kept, and new recordings join them. Transcripts from any service or file
-        will do, if their words or turns have speakers and times. Voice vectors are personal data, and are not stored.
+        will do, if their words or turns have speakers and times. A recording whose sound is missing or cannot be read
+        is left out with a warning.
+
+        Voice vectors are personal data: a vector tells whether somebody speaks in another recording. They are stored
+        only with `keep_vectors`; then later calls do not need the sound. They stay in the catalog of the corpus, no
+        export has them, and `corpus.forget` deletes them.
 
         Args:
             people: With `by="name"`, the person of each name, `{"Ada": "Ada Lovelace"}`, or None: each name is a
@@ -203,6 +209,7 @@ class Speakers:
                 knows as the `source` of the recordings.
             threshold: With `by="voice"`, lowest score of two speakers who are one person: the cosine similarity of
                 their voices, from -1 to 1. None (default): 0.5.
+            keep_vectors: With `by="voice"`, store the voice vectors in the corpus.
 
         Returns:
             The speakers and people, as `table` returns them. With `by="voice"`, one row per pair of speakers of
@@ -213,8 +220,7 @@ class Speakers:
         Raises:
             OptionError: The people are not stated in one of these ways, or there is no such label or metadata column.
             CorpusError: A transcript is not in the corpus, or the corpus cannot be written.
-            AudioNotFoundError: A media file is not on this machine.
-            AudioError: A media file has no readable audio.
+            AudioNotFoundError: None of the media files is on this machine.
             MissingExtraError: The extra `local` is not installed.
             ModelError: The models cannot be downloaded.
 
@@ -231,9 +237,11 @@ class Speakers:
         if by == "voice":
             if people is not None:
                 raise OptionError('by="voice" takes no people; it gives new people the names of their speakers')
-            return _match_voices(self._archive, self._people, ids, audio, threshold)
-        if audio is not None or threshold is not None:
-            raise OptionError('audio and threshold are for by="voice"')
+            return _match_voices(
+                self._archive, self._people, ids, audio, threshold, checked("keep_vectors", keep_vectors, Boolean())
+            )
+        if audio is not None or threshold is not None or keep_vectors:
+            raise OptionError('audio, threshold and keep_vectors are for by="voice"')
         self._people.assign(people, by, ids)
         return self._people.table(ids)
 
@@ -357,12 +365,12 @@ class Speakers:
 
 
 def _match_voices(
-    archive: Archive, people: People, ids: Ids | None, audio: AudioFiles, threshold: float | None
+    archive: Archive, people: People, ids: Ids | None, audio: AudioFiles, threshold: float | None, keep: bool
 ) -> pd.DataFrame:
     """Assign people to speakers of different recordings by voice, as one change, and return the pairs of speakers."""
     threshold = THRESHOLD if threshold is None else checked("threshold", threshold, Number(-1, 1))
     speakers = people.table(ids)
-    vectors = voice_vectors(archive, speakers, audio)
+    vectors = voice_vectors(archive, speakers, audio, keep)
     heard = np.flatnonzero(~np.isnan(vectors).any(axis=1))
     speakers, vectors = speakers.iloc[heard].reset_index(drop=True), vectors[heard]
     matched = people_by_voice(
