@@ -11,13 +11,15 @@ import sqlite3
 import sys
 import threading
 import time
+from argparse import SUPPRESS
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from voxframe import models, settings
+from voxframe._arguments import amount, count, seconds
 from voxframe._shared_server import ServerFile, choices_of
 from voxframe.errors import MissingExtraError, ModelError, SettingsError
 from voxframe_server.data_dir import DataDir, RetentionPolicy
@@ -43,55 +45,58 @@ SOCKETS: dict[str, Any] = {
 def serve(
     *,
     host: str = "127.0.0.1",
-    port: int = 8000,
+    port: Annotated[int, int] = 8000,
     data_dir: Path | str | None = None,
     api_key: str | None = None,
     llm_prefix: str | None = None,
     allow_origin: Sequence[str] = (),
-    webhook_interval: float | None = None,
+    webhook_interval: Annotated[float | None, seconds] = None,
     llm_url: str | None = None,
     llm_model: str | None = None,
     llm_key: str | None = None,
-    llm_window: int | None = None,
+    llm_window: Annotated[int | None, count] = None,
     writer: str | None = None,
-    llm_requests: int | None = None,
+    llm_requests: Annotated[int | None, count] = None,
     engine: str | None = None,
     model: str | None = None,
     nano_model: str | None = None,
-    keep_days: float | None = None,
-    keep_gb: float | None = None,
-    parent_pipe: bool = False,
-    shared_for: float | None = None,
+    keep_days: Annotated[float | None, amount] = None,
+    keep_gb: Annotated[float | None, amount] = None,
+    parent_pipe: Annotated[bool, SUPPRESS] = False,
+    shared_for: Annotated[float | None, seconds, SUPPRESS] = None,
 ) -> None:
-    """Run the embedded server until it is stopped by Ctrl-C or SIGTERM.
+    """Run the embedded server on this machine until it is stopped by Ctrl-C or SIGTERM.
 
     Args:
-        host: Host to bind. With any host other than a loopback address, other machines can reach the server; they still
-            need the key.
-        port: Port to bind; 0 for a free one.
-        data_dir: Directory of jobs, media, results and the key. None (default): `service` in voxframe's data directory.
-        api_key: API key. None (default): VOXFRAME_API_KEY, else a generated key stored in the file `key` of `data_dir`.
-        llm_prefix: First path segment of the language-model endpoints. None (default): VOXFRAME_LLM_PREFIX, else "llm".
-        allow_origin: Origins such as "http://127.0.0.1:9000" that media may be fetched from and that may be notified
-            although they are not public.
-        webhook_interval: Seconds between two attempts of a notification. None (default): 10.
-        llm_url: URL of an OpenAI-compatible language model, without `/chat/completions`. None (default):
-            VOXFRAME_LLM_URL, else no model: responses quote the transcripts.
-        llm_model: Name of the model. None (default): VOXFRAME_LLM_MODEL.
+        host (HOST): Host to bind. With any host other than a loopback address, other machines can reach the server;
+            they still need the key.
+        port (PORT): Port to bind; 0 for a free one.
+        data_dir (DIR): Directory of jobs, media, results and the key. None (default): `service` in voxframe's data
+            directory.
+        api_key (KEY): API key; VOXFRAME_API_KEY is safer, because other processes cannot see it. None (default): a
+            generated key stored in the file `key` of the directory.
+        llm_prefix (NAME): First path segment of the language-model endpoints. None (default): VOXFRAME_LLM_PREFIX, else
+            llm.
+        allow_origin (ORIGIN): Origin such as http://127.0.0.1:9000 that media may be fetched from and that may be
+            notified, although it is not public.
+        webhook_interval (SECONDS): Time between two attempts of a notification. None (default): 10.
+        llm_url (URL): URL of an OpenAI-compatible language model such as http://127.0.0.1:11434/v1; its key goes into
+            VOXFRAME_LLM_KEY. None (default): VOXFRAME_LLM_URL, else responses quote the transcripts.
+        llm_model (NAME): Name of the model. None (default): VOXFRAME_LLM_MODEL.
         llm_key: Key of the model. None (default): VOXFRAME_LLM_KEY, else no key.
-        llm_window: Context window of the model in tokens, for input and output together. None (default):
+        llm_window (TOKENS): Context window of the model in tokens, for input and output together. None (default):
             VOXFRAME_LLM_WINDOW, else 16000.
-        writer: GGUF file of a model that writes on this machine, used without `llm_url`; "off" for none. None
-            (default): VOXFRAME_WRITER, else the model `writer` if it is on this machine.
-        llm_requests: Language-model requests per minute; 0 for no limit. None (default): 30.
-        engine: Name of the speech engine: "whisper", "sphinx" or an installed one. None (default): VOXFRAME_ENGINE,
-            else whisper. It downloads its models once; without them, the server uses sphinx.
-        model: Model for `speech_model` best, and if a job names none: a directory, or a name to download. None
-            (default): VOXFRAME_MODEL.
-        nano_model: Model for `speech_model` nano. None (default): VOXFRAME_MODEL_NANO, else `model`.
-        keep_days: Number of days for which uploads, downloads and redacted audio are kept. None (default): 30.
-            Transcripts are always kept.
-        keep_gb: Maximum total size of this media in gigabytes; the oldest is removed first. None (default): 20.
+        writer (PATH): GGUF file of a model that writes on this machine, used if there is no other language model; off
+            for none. None (default): VOXFRAME_WRITER, else that of `voxframe models get writer` if it is here.
+        llm_requests (N): Language-model requests per minute; 0 for no limit. None (default): 30.
+        engine (NAME): Speech engine: whisper, sphinx, or an installed one. Without the models of whisper, the server
+            uses sphinx. None (default): VOXFRAME_ENGINE, else whisper.
+        model (MODEL): Default model, also for speech_model best: a directory, or a name to download such as small or
+            Systran/faster-whisper-small. None (default): VOXFRAME_MODEL, else base, and tiny.en for English with nano.
+        nano_model (MODEL): Model for speech_model nano. None (default): VOXFRAME_MODEL_NANO, else that of --model.
+        keep_days (DAYS): Remove uploads, downloads and redacted audio of finished jobs after this number of days;
+            transcripts are kept. None (default): 30.
+        keep_gb (GB): Remove the oldest of this media while its total size in gigabytes is larger. None (default): 20.
         parent_pipe: Write one JSON line with the URL to standard output once ready, and stop when standard input ends.
             A line `{"allow_webhooks": origin}` on standard input allows one more origin to be notified; the reply is
             `{"allowed": origin}`.

@@ -1,7 +1,7 @@
 """The command `voxframe`. The module of a subcommand is imported only when that command runs.
 
-For each command, `add_NAME` adds its arguments to a parser. The function that runs it takes the parsed arguments and
-returns the exit status, or raises an error, which `main` prints.
+A command is the function of its name, whose signature and docstring are its arguments and help. It returns the exit
+status, None for 0, or raises an error, which `main` prints.
 
 Exit status: 0 success; 1 the work failed (a transcript, the service, the disk); 2 invalid arguments, input or settings;
 130 interrupted with Ctrl-C.
@@ -19,10 +19,11 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import takewhile
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import voxframe
-from voxframe.cli.console import define, in_command_terms
+from voxframe._arguments import Parser, define
+from voxframe.cli.console import in_command_terms
 from voxframe.client import command_mode
 from voxframe.errors import AudioError, MissingExtraError, OptionError, PayloadError, SettingsError, VoxframeError
 from voxframe.validators import nearest
@@ -68,13 +69,14 @@ COMMANDS = {
     "doctor": "check this installation",
     "completion": "print a shell completion script",
 }
-#: Modules of the commands that do not have a module of their own name. `add_NAME` of a module adds its command.
+#: Modules of the commands that are not here.
 _MODULES = {
     **dict.fromkeys(("transcribe", "submit", "sync", "jobs", "options", "add", "metadata"), "transcription"),
     **dict.fromkeys(("tables", "search", "summarize", "people"), "exploration"),
     **dict.fromkeys(("export", "snapshot", "subtitles"), "datasets"),
     **dict.fromkeys(("list", "delete", "stream", "server"), "service"),
     **dict.fromkeys(("models", "doctor"), "installation"),
+    **{name: name for name in ("demo", "docs")},
 }
 
 _START = """\
@@ -90,11 +92,6 @@ voxframe turns speech into tidy tables. Commands to start with:
 
 _FLAGS = frozenset({"-q", "--quiet", "-v", "--verbose"})
 
-_COMPLETION_EPILOG = """\
-bash, in ~/.bashrc:            eval "$(voxframe completion bash)"
-zsh, in a directory of $fpath: voxframe completion zsh > ~/.zfunc/_voxframe
-tcsh, in a file to source:     voxframe completion tcsh > ~/.voxframe.completion.csh
-"""
 #: Placeholders of arguments that are files.
 _FILES = frozenset({"AUDIO", "FILE", "SOURCE", "TARGET"})
 
@@ -133,7 +130,7 @@ def _run(arguments: Sequence[str]) -> int:
     if arguments[0] == "serve":
         from voxframe_server.__main__ import main as serve
 
-        return serve(arguments[1:], _Parser)
+        return serve(arguments[1:])
     parser = build_parser([name for name in arguments[:1] if name in COMMANDS])
     given, unknown = argparse.Namespace(command=""), list(arguments[:1])
     if not arguments[0].startswith("-") or any(o.startswith(arguments[0]) for o in parser._option_string_actions):
@@ -193,19 +190,6 @@ def _logging() -> Iterator[None]:
         log.setLevel(before)
 
 
-class _Parser(argparse.ArgumentParser):
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Refuse a value that is not one of the choices, and name the nearest one."""
-        choices = [] if action.choices is None else list(action.choices)
-        if choices and value not in choices:
-            near = nearest(value, choices) or f"; choose from {', '.join(choices)}"
-            raise argparse.ArgumentError(action, f"there is no {value!r}{near}")
-
-    def error(self, message: str) -> NoReturn:
-        """Print the error and the command that shows the help, on one line."""
-        self.exit(2, f"{self.prog}: {message}; `{self.prog} --help` lists the arguments\n")
-
-
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> NoReturn:
         print(f"voxframe {voxframe.__version__}")  # read only here, because looking up the version is slow
@@ -218,7 +202,7 @@ def build_parser(chosen: Iterable[str]) -> argparse.ArgumentParser:
     Args:
         chosen: Commands to add with their arguments, which imports their modules. The others only get a help line.
     """
-    parser = _Parser(
+    parser = Parser(
         prog="voxframe",
         description="Turn speech into tidy tables: transcribe recordings, store them as Parquet, explore them.",
         epilog=_EPILOG,
@@ -230,11 +214,9 @@ def build_parser(chosen: Iterable[str]) -> argparse.ArgumentParser:
     for name, help_line in COMMANDS.items():
         if name == "serve" or name not in chosen:  # main passes the arguments of `serve` to the server
             commands.add_parser(name, help=help_line, add_help=False)
-        elif name == "completion":
-            _add_completion(commands.add_parser(name, help=help_line))
         else:
-            module = importlib.import_module(f"voxframe.cli.{_MODULES.get(name, name)}")
-            getattr(module, f"add_{name}")(commands.add_parser(name, help=help_line))
+            module = vars(importlib.import_module(f"voxframe.cli.{_MODULES[name]}" if name in _MODULES else __name__))
+            define(commands.add_parser(name, help=help_line), module.get(f"{name}_") or module[name])
     for given in (parser, *_subparsers(parser)):
         given.add_argument(
             "-q",
@@ -255,24 +237,20 @@ def _subparsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentPa
                 yield from _subparsers(command)
 
 
-def _add_completion(parser: argparse.ArgumentParser) -> None:
-    define(
-        parser,
-        _print_completion,
-        "Print a script that lets your shell complete voxframe commands, options and files.",
-        _COMPLETION_EPILOG,
-    )
-    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"))
+def completion(shell: Literal["bash", "zsh", "tcsh"]) -> None:
+    """Print a script that lets your shell complete voxframe commands, options and files.
 
-
-def _print_completion(given: argparse.Namespace) -> int:
+    Examples:
+      bash, in ~/.bashrc:            eval "$(voxframe completion bash)"
+      zsh, in a directory of $fpath: voxframe completion zsh > ~/.zfunc/_voxframe
+      tcsh, in a file to source:     voxframe completion tcsh > ~/.voxframe.completion.csh
+    """
     import shtab
 
     parser = build_parser(COMMANDS)
-    for action in (action for given in (parser, *_subparsers(parser)) for action in given._actions):
+    for action in (action for command in (parser, *_subparsers(parser)) for action in command._actions):
         if action.metavar == "DIR":
             action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]  # shtab reads this attribute
         elif action.metavar in _FILES:
             action.complete = shtab.FILE  # type: ignore[attr-defined]
-    print(shtab.complete(parser, given.shell))
-    return 0
+    print(shtab.complete(parser, shell))

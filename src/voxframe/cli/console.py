@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import json
 import re
 import sys
-import textwrap
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
+from voxframe._arguments import count, folder
 from voxframe._text import quantity
 from voxframe.client import progress
 from voxframe.errors import CorpusError, OptionError
@@ -25,78 +25,186 @@ if TYPE_CHECKING:  # `voxframe models` needs no pandas
     from voxframe.corpus import Corpus
 
 
-#: Characters in a line of a description that argparse does not wrap.
-_HELP_WIDTH = 100
+_SHOWN_VALUES = 8  # values of a metadata column named in an error
+#: COLUMN=VALUE: no operator, quote or bracket before the equals sign, and no blank directly before it.
+_METADATA_PAIR = re.compile(r"([^=!<>'\"\[]*[^=!<>'\"\[\s])=(?!=)(.*)", re.DOTALL)
+#: Rows of a table that are printed as text if no number is given.
+TEXT_ROWS = 20
+_CELL = 48
+
+# Unicode direction marks, which can make a line look like different text.
+_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
-def define(
-    parser: argparse.ArgumentParser,
-    run: Callable[[argparse.Namespace], int],
-    description: str,
-    epilog: str | None = None,
-) -> None:
-    """Set the action and the help of a command. argparse wraps its texts, but not an epilog of several lines.
+#: The option of a command that works on a whole corpus.
+CorpusOption: TypeAlias = Annotated[Path | None, folder, "corpus (DIR): corpus directory (default: the default corpus)"]
+SpeakersOption: TypeAlias = Annotated[int | None, "speakers (N): number of speakers, if known (1 to 10)"]
+
+
+@dataclass(frozen=True)
+class JobOptions:
+    """Options of transcription jobs.
 
     Args:
-        parser: Parser of the command.
-        run: Takes the parsed arguments and returns the exit status.
-        description: Text at the start of its help.
-        epilog: Text at the end of its help.
+        no_speakers: Do not label speakers.
+        option (NAME=VALUE): Option of the jobs.
     """
-    if epilog is not None and "\n" in epilog:
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        description = textwrap.fill(description, _HELP_WIDTH)
-    parser.description, parser.epilog = description, epilog
-    parser.set_defaults(run=run)
+
+    speakers: SpeakersOption = None
+    no_speakers: bool = False
+    option: list[str] | None = None
+
+    def values(self) -> dict[str, Any]:
+        """Return the options by name. An --option is parsed as JSON if possible, otherwise it is text.
+
+        Raises:
+            OptionError: An --option is not NAME=VALUE.
+        """
+        values: dict[str, Any] = {
+            "speaker_labels": None if self.no_speakers else True,
+            "speakers_expected": self.speakers,
+        }
+        for text in self.option or ():
+            name, equals, value = text.partition("=")
+            if not equals:
+                raise OptionError(f"--option must be NAME=VALUE, such as -o auto_highlights=true, got {text!r}")
+            try:
+                values[name] = json.loads(value)
+            except ValueError:
+                values[name] = value
+        return values
 
 
-def add_corpus(parser: argparse.ArgumentParser) -> None:
-    """Add --corpus."""
-    parser.add_argument("--corpus", type=folder, metavar="DIR", help="corpus directory (default: the default corpus)")
+@dataclass(frozen=True)
+class Output:
+    """The form of a table.
+
+    Args:
+        rows (N): Print only the first N rows (default for text: 20).
+        csv: Print every column as CSV.
+        json: Print one JSON object per line.
+    """
+
+    rows: Annotated[int | None, count] = None
+    csv: bool = False
+    json: bool = False
+
+    @property
+    def is_text(self) -> bool:
+        """True if the table is for people to read."""
+        return not (self.csv or self.json)
+
+    @property
+    def shown(self) -> int:
+        """Number of rows that are printed as text."""
+        return TEXT_ROWS if self.rows is None else self.rows
+
+    @property
+    def limit(self) -> int | None:
+        """Number of rows to get; None for all. Text needs one more than it shows, to tell that there are more."""
+        return self.shown + 1 if self.is_text else self.rows
+
+    def write(self, df: pd.DataFrame) -> None:
+        """Print a table as text, or as CSV or JSON lines in the format of `voxframe export`.
+
+        As text, rows of transcripts begin with the recording instead of the id, because all commands take names, and
+        the number of further rows follows.
+        """
+        if self.is_text:
+            _write_text(df, self.shown)
+            return
+        table = df if self.rows is None else df.head(self.rows)
+        is_terminal = sys.stdout.isatty()
+        if is_terminal:  # data must not control a terminal; files and pipes get it unchanged
+            table = table.map(lambda cell: plain(cell) if isinstance(cell, str) else cell)
+        from voxframe.export.table_writer import arrow, text_of
+
+        losses: Counter[str] = Counter()
+        data = text_of(arrow(table, losses), "jsonl" if self.json else "csv", losses)
+        if is_terminal or not isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.write(data.decode())
+        else:  # as bytes: other encodings lack characters, and Windows changes line ends inside texts
+            sys.stdout.flush()
+            sys.stdout.buffer.write(data)
+        for reason, number in (+losses).items():  # without zeros
+            sys.stderr.write(f"voxframe: {number} {reason}\n")
 
 
-def add_selection(parser: argparse.ArgumentParser) -> None:
-    """Add --corpus, and --id and --where, which select transcripts."""
-    add_corpus(parser)
-    parser.add_argument(
-        "--id", action="append", metavar="ID", help="only this transcript, by id or recording; may be repeated"
-    )
-    parser.add_argument(
-        "--where",
-        action="append",
-        metavar="CONDITION",
-        help="only transcripts with this metadata, as COLUMN=VALUE, or that meet a condition on metadata and columns "
-        "of the table transcripts, such as 'audio_duration_s > 60 and year == 2026'; may be repeated",
-    )
+def _write_text(df: pd.DataFrame, rows: int) -> None:
+    if df.empty:
+        print("no rows")
+        return
+    if "transcript_id" in df.columns:
+        from voxframe.analysis.grouping import recordings_of
+
+        names = recordings_of(df, distinct=True)
+        df = df.drop(columns=["recording", "transcript_id"], errors="ignore")
+        df.insert(0, "recording", names)
+    shown = df.head(rows)
+    if len(shown):
+        cells = shown.map(lambda cell: shorten(plain(cell), _CELL) if isinstance(cell, str) else cell)
+        print(cells.astype(object).where(cells.notna(), "").to_string(index=False))
+    if len(shown) < len(df):
+        print(f"... {quantity(len(df) - len(shown), 'more row')}; --rows N prints N rows, --csv or --json all")
 
 
-def add_speakers(parser: argparse.ArgumentParser) -> None:
-    """Add --speakers."""
-    parser.add_argument("--speakers", type=whole, metavar="N", help="number of speakers, if known (1 to 10)")
+@dataclass(frozen=True)
+class Selected:
+    """The transcripts of a corpus that a command works on.
 
+    Args:
+        id (ID): Only this transcript, by id or recording.
+        where (CONDITION): Only transcripts with this metadata, as COLUMN=VALUE, or that meet a condition on metadata
+            and columns of the table transcripts, such as 'audio_duration_s > 60 and year == 2026'.
+    """
 
-def add_job_options(parser: argparse.ArgumentParser) -> None:
-    """Add --speakers, --no-speakers and --option."""
-    add_speakers(parser)
-    parser.add_argument("--no-speakers", action="store_true", help="do not label speakers")
-    parser.add_argument(
-        "-o", "--option", action="append", default=[], metavar="NAME=VALUE", help="option of the jobs; may be repeated"
-    )
+    corpus: CorpusOption = None
+    id: list[str] | None = None
+    where: list[str] | None = None
 
+    def parts(self, corpus: Corpus) -> tuple[list[str] | None, str | None]:
+        """Return the ids by --id and COLUMN=VALUE, None for all, and the other conditions for `Corpus.table(where=)`.
 
-def add_rows(parser: argparse.ArgumentParser) -> None:
-    """Add --rows."""
-    parser.add_argument("--rows", type=_count, metavar="N", help="print only the first N rows (default for text: 20)")
+        Raises:
+            CorpusError: A metadata column does not exist, or no transcript has the values.
+        """
+        matches = [(condition, _METADATA_PAIR.fullmatch(condition)) for condition in self.where or ()]
+        texts = [condition for condition, match in matches if not match]
+        where = texts[0] if len(texts) == 1 else " and ".join(f"({text}\n)" for text in texts) or None
+        if len(texts) == len(matches):
+            return self.id, where
+        metadata = corpus.metadata.get(self.id)
+        chosen = metadata
+        for name, value in (match.groups() for _, match in matches if match):
+            if name not in metadata.columns:
+                columns = ", ".join(metadata.columns[1:]) or "none"
+                raise CorpusError(f"there is no metadata column {name!r}; the columns are: {columns}")
+            values = metadata[name].astype("string")
+            if not values.eq(value).any():
+                distinct = values.dropna().unique().tolist()
+                few = len(distinct) <= _SHOWN_VALUES
+                listed = f"{'the' if few else 'some'} values are {', '.join(distinct[:_SHOWN_VALUES]) or '(none)'}"
+                raise CorpusError(f"no transcript meets {name}={value}{nearest(value, distinct)}; {listed}")
+            chosen = chosen[values.loc[chosen.index].eq(value).fillna(False)]
+        return self._not_empty(chosen["transcript_id"].to_list()), where
 
+    def ids(self, corpus: Corpus) -> list[str] | None:
+        """Return the ids of the transcripts; None for all.
 
-def add_format(parser: argparse.ArgumentParser) -> None:
-    """Add --rows, --csv and --json."""
-    add_rows(parser)
-    parser.add_argument("--csv", dest="form", action="store_const", const="csv", help="print every column as CSV")
-    parser.add_argument(
-        "--json", dest="form", action="store_const", const="json", help="print one JSON object per line"
-    )
-    parser.set_defaults(form="text")
+        Raises:
+            CorpusError: A column does not exist, a condition is invalid, or no transcript meets the conditions.
+        """
+        ids, where = self.parts(corpus)
+        if where is None:
+            return ids
+        chosen = corpus.table("transcripts", ids, columns=["transcript_id"], where=where)
+        return self._not_empty(chosen["transcript_id"].to_list())
+
+    def _not_empty(self, ids: list[str]) -> list[str]:
+        if not ids:
+            conditions = " and ".join(self.where or ())
+            raise CorpusError(f"no transcript meets {conditions}; change or leave out a --where")
+        return ids
 
 
 def open_corpus(directory: str | Path | None) -> Corpus:
@@ -113,123 +221,6 @@ def open_corpus(directory: str | Path | None) -> Corpus:
             raise CorpusError(f"the corpus {corpus.path} has no transcripts yet; `voxframe sync` fetches them")
         raise CorpusError(f"there is no corpus at {corpus.path}; `voxframe transcribe`, `submit` and `add` create one")
     return corpus
-
-
-_SHOWN_VALUES = 8  # values of a metadata column named in an error
-#: COLUMN=VALUE: no operator, quote or bracket before the equals sign, and no blank directly before it.
-_METADATA_PAIR = re.compile(r"([^=!<>'\"\[]*[^=!<>'\"\[\s])=(?!=)(.*)", re.DOTALL)
-
-
-def selection(corpus: Corpus, given: argparse.Namespace) -> tuple[list[str] | None, str | None]:
-    """Return what the arguments of `add_selection` select.
-
-    Returns:
-        Ids by --id and COLUMN=VALUE, None for all, and the other conditions as `Corpus.table(where=)` takes them.
-
-    Raises:
-        CorpusError: A metadata column does not exist, or no transcript has the values.
-    """
-    pairs, texts = [], []
-    for condition in given.where or ():
-        if found := _METADATA_PAIR.fullmatch(condition):
-            pairs.append(found.groups())
-        else:
-            texts.append(condition)
-    where = texts[0] if len(texts) == 1 else " and ".join(f"({text}\n)" for text in texts) or None
-    if not pairs:
-        return given.id, where
-    metadata = corpus.metadata.get(given.id)
-    chosen = metadata
-    for name, value in pairs:
-        if name not in metadata.columns:
-            columns = ", ".join(metadata.columns[1:]) or "none"
-            raise CorpusError(f"there is no metadata column {name!r}; the columns are: {columns}")
-        values = metadata[name].astype("string")
-        if not values.eq(value).any():
-            known = values.dropna().unique().tolist()
-            some = (
-                f"some values are {', '.join(known[:_SHOWN_VALUES])}"
-                if len(known) > _SHOWN_VALUES
-                else (f"the values are {', '.join(known) or '(none)'}")
-            )
-            raise CorpusError(f"no transcript meets {name}={value}{nearest(value, known)}; {some}")
-        chosen = chosen[values.loc[chosen.index].eq(value).fillna(False)]
-    return _not_empty(chosen["transcript_id"].to_list(), given), where
-
-
-def _not_empty(ids: list[str], given: argparse.Namespace) -> list[str]:
-    """Return the ids of selected transcripts, of which there must be one.
-
-    Raises:
-        CorpusError: There are none.
-    """
-    if not ids:
-        raise CorpusError(f"no transcript meets {' and '.join(given.where)}; change or leave out a --where")
-    return ids
-
-
-def selected_ids(corpus: Corpus, given: argparse.Namespace) -> list[str] | None:
-    """Return the transcript ids that the arguments of `add_selection` select. None: all.
-
-    Raises:
-        CorpusError: A column does not exist, a condition is invalid, or no transcript meets the conditions.
-    """
-    ids, where = selection(corpus, given)
-    if where is None:
-        return ids
-    chosen = corpus.table("transcripts", ids, columns=["transcript_id"], where=where)
-    return _not_empty(chosen["transcript_id"].to_list(), given)
-
-
-def job_options(given: argparse.Namespace) -> dict[str, Any]:
-    """Return the job options in the arguments of `add_job_options`.
-
-    Raises:
-        OptionError: An --option is not NAME=VALUE.
-    """
-    options = {"speaker_labels": None if given.no_speakers else True, "speakers_expected": given.speakers}
-    return options | dict(_parse_option(text) for text in given.option)
-
-
-def _parse_option(text: str) -> tuple[str, Any]:
-    """Return the name and value of NAME=VALUE. The value is parsed as JSON if possible, otherwise it is text."""
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise OptionError(f"--option must be NAME=VALUE, such as -o auto_highlights=true, got {text!r}")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value
-
-
-def whole(text: str) -> int:
-    """Convert an argument to a whole number. The function that uses it checks its bounds."""
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}") from None
-
-
-def folder(text: str) -> Path:
-    """Convert an argument to the path of a directory; an empty one, such as an unset variable, is refused."""
-    if not text:
-        raise argparse.ArgumentTypeError("must be the path of a directory, got ''")
-    return Path(text)
-
-
-def _count(text: str) -> int:
-    count = whole(text)
-    if count < 0:
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 0, got {text!r}")
-    return count
-
-
-#: Rows of a table that are printed as text if no number is given.
-TEXT_ROWS = 20
-_CELL = 48
-
-# Unicode direction marks, which can make a line look like different text.
-_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def plain(text: object) -> str:
@@ -266,49 +257,6 @@ def columns(rows: Sequence[Sequence[object]], *, indent: str = "  ") -> str:
         )
         lines.append(indent + "  ".join(parts).rstrip())
     return "\n".join(lines)
-
-
-def write(df: pd.DataFrame, form: str, rows: int | None) -> None:
-    """Print a table as text, or as CSV or JSON lines in the format of `voxframe export`.
-
-    As text, rows of transcripts begin with the recording instead of the id, because all commands take names.
-
-    Args:
-        df: The table.
-        form: "text", "csv" or "json" (one object per line). Files and pipes get the last two in UTF-8.
-        rows: Maximum number of rows. None: all, or 20 as text. Text ends with the number of further rows.
-    """
-    if form == "text" and df.empty:
-        print("no rows")
-        return
-    if form == "text" and "transcript_id" in df.columns:
-        from voxframe.analysis.grouping import recordings_of
-
-        names = recordings_of(df, distinct=True)
-        df = df.drop(columns=["recording", "transcript_id"], errors="ignore")
-        df.insert(0, "recording", names)
-    if form == "text":
-        shown = df.head(TEXT_ROWS if rows is None else rows)
-        if len(shown):
-            cells = shown.map(lambda cell: shorten(plain(cell), _CELL) if isinstance(cell, str) else cell)
-            print(cells.astype(object).where(cells.notna(), "").to_string(index=False))
-        if len(shown) < len(df):
-            print(f"... {quantity(len(df) - len(shown), 'more row')}; --rows N prints N rows, --csv or --json all")
-        return
-    whole = df if rows is None else df.head(rows)
-    if sys.stdout.isatty():  # data must not control a terminal; files and pipes get it unchanged
-        whole = whole.map(lambda cell: plain(cell) if isinstance(cell, str) else cell)
-    from voxframe.export.table_writer import arrow, text_of
-
-    losses: Counter[str] = Counter()
-    data = text_of(arrow(whole, losses), "csv" if form == "csv" else "jsonl", losses)
-    if sys.stdout.isatty() or not isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.write(data.decode())
-    else:  # as bytes: other encodings lack characters, and Windows changes line ends inside texts
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-    for reason, count in (+losses).items():  # without zeros
-        sys.stderr.write(f"voxframe: {count} {reason}\n")
 
 
 #: Parameters of the Python interface whose options have another name.

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import sys
 import time
 from pathlib import Path
+from typing import Annotated
 
 import pandas as pd
 
 from voxframe import analysis
+from voxframe._arguments import folder
 from voxframe._files import sample
 from voxframe._text import clock
-from voxframe.cli.console import add_speakers, columns, define, folder, plain, shorten, summary
+from voxframe.cli.console import SpeakersOption, columns, plain, shorten, summary
 from voxframe.cli.transcription import check_audio
 from voxframe.corpus import Corpus
 from voxframe.corpus.addresses import is_address
@@ -32,33 +33,22 @@ _ANALYSES: TranscriptOptions = {
 }
 
 
-def add_demo(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `voxframe demo`."""
-    define(
-        parser,
-        demo,
-        "Transcribe a recording with the embedded server, write every table as Parquet, print who said "
-        "what, and draw a speaker timeline. A second run reads the stored tables.",
-    )
-    parser.add_argument(
-        "audio",
-        nargs="?",
-        metavar="AUDIO",
-        help="English speech: wav, mp3, m4a, flac, ogg, mp4 ... (default: a two-minute interview included in voxframe)",
-    )
-    parser.add_argument(
-        "--out",
-        type=folder,
-        default=Path("voxframe-demo"),
-        metavar="DIR",
-        help="output directory (default: ./voxframe-demo)",
-    )
-    add_speakers(parser)
+def demo(
+    audio: str | None = None,
+    *,
+    out: Annotated[Path, folder] = Path("voxframe-demo"),
+    speakers: SpeakersOption = None,
+) -> None:
+    """Transcribe a recording with the embedded server, and show its tables.
 
+    Write every table as Parquet, print who said what, and draw a speaker timeline. A second run reads the stored
+    tables.
 
-def demo(given: argparse.Namespace) -> int:
-    """Transcribe a recording with the embedded server, store and print its tables, and draw a timeline."""
-    audio, out, speakers = given.audio, given.out, given.speakers
+    Args:
+        audio (AUDIO): Recording of English speech: wav, mp3, m4a, flac, ogg, mp4 ... (default: a two-minute interview
+            included in voxframe).
+        out (DIR): Output directory.
+    """
     if out.exists() and not out.is_dir():
         raise OptionError(f"--out must be a directory, but {str(out)!r} is a file; name another directory")
     if any("\ud800" <= c <= "\udfff" for c in str(out)):  # bytes that are not UTF-8: Arrow rejects such a path
@@ -86,7 +76,6 @@ def demo(given: argparse.Namespace) -> int:
     _print_tables(tables, transcript["audio_duration_s"])
     picture = _draw(tables, out / f"{recording.stem or 'recording'}.timeline.png")
     _print_next_steps(transcript_id, out, picture)
-    return 0
 
 
 def _transcribe(corpus: Corpus, recording: Path, options: TranscriptOptions) -> str:

@@ -20,7 +20,7 @@ from typing import Any
 import voxframe
 from voxframe._files import write_atomic
 from voxframe.accessor import Vox
-from voxframe.cli.console import define, plain
+from voxframe.cli.console import plain
 from voxframe.corpus import Corpus
 from voxframe.dictionary import describe
 from voxframe.errors import MissingExtraError, OptionError, VoxframeError
@@ -42,22 +42,17 @@ _SECTIONS = re.compile(r"(Args|Attributes|Returns|Yields|Raises|Warns|Examples?)
 _ITEM = re.compile(r"(\*{0,2}[\w., ]+?(?:\([\w., ]+\))?): (.*)", re.DOTALL)
 
 
-def add_docs(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `voxframe docs`."""
-    define(
-        parser,
-        docs,
-        "Write the reference of this version as one HTML page, and open it in a browser: commands, Python interface, "
-        "tables, options of jobs, errors. It works without a network.",
-    )
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write the page to this file, and open no browser")
+def docs(*, out: Path | None = None) -> None:
+    """Write the reference of this version as one HTML page, and open it in a browser.
 
+    It has commands, the Python interface, tables, options of jobs and errors, and works without a network.
 
-def docs(given: argparse.Namespace) -> int:
-    """Write the page and print its path."""
+    Args:
+        out (FILE): Write the page to this file, and open no browser.
+    """
     from platformdirs import user_cache_path
 
-    path: Path = given.out or user_cache_path("voxframe", appauthor=False) / f"reference-{version('voxframe')}.html"
+    path = out or user_cache_path("voxframe", appauthor=False) / f"reference-{version('voxframe')}.html"
     if path.is_dir():
         raise OptionError(
             f"--out must be a file, but {str(path)!r} is a directory; name a file, such as reference.html"
@@ -68,9 +63,8 @@ def docs(given: argparse.Namespace) -> int:
     except OSError as error:
         raise OptionError(f"cannot write {str(path)!r} ({error.strerror}); choose another file with --out") from error
     print(plain(path))
-    if given.out is None and not webbrowser.open(path.absolute().as_uri()):
+    if out is None and not webbrowser.open(path.absolute().as_uri()):
         print("there is no browser; open this file in one")
-    return 0
 
 
 def page() -> str:

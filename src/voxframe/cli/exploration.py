@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import glob
 import json
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Annotated
 
 import pandas as pd
 
 from voxframe import loaders
 from voxframe._text import clock
-from voxframe.cli.console import (
-    TEXT_ROWS,
-    add_format,
-    add_selection,
-    define,
-    in_command_terms,
-    note,
-    open_corpus,
-    plain,
-    selected_ids,
-    selection,
-    shorten,
-    whole,
-    write,
-)
+from voxframe.cli.console import Output, Selected, in_command_terms, note, open_corpus, plain, shorten
+from voxframe.corpus import Corpus
 from voxframe.corpus.importing import is_payload_file
 from voxframe.corpus.llm import Answers, Refresh
 from voxframe.corpus.reading import unfinished
@@ -36,64 +23,60 @@ from voxframe.corpus.store import EXPORTS
 from voxframe.errors import OptionError, PayloadError
 from voxframe.schema import TRANSCRIPT_TABLES
 
-_TABLES_EPILOG = """\
-examples:
-  voxframe tables --corpus calls
-  voxframe tables --corpus calls --table words --id interview
-  voxframe tables --table words --where 'confidence < 0.5'     with --table, a condition selects rows of that table
-  voxframe tables old/call.json --table utterances --csv > call.csv
-
-exit status: 0 success; 1 there is no such corpus; 2 invalid arguments
-"""
+_TABLES = (*TRANSCRIPT_TABLES, *EXPORTS)
 
 
-def add_tables(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `voxframe tables`."""
-    define(
-        parser,
-        tables,
-        "Show the number of rows of each table of a corpus or of payload files, or with --table one table.",
-        _TABLES_EPILOG,
-    )
-    parser.add_argument(
-        "file", nargs="*", metavar="FILE", help="payload files, folders or patterns, instead of a corpus"
-    )
-    add_selection(parser)
-    parser.add_argument(
-        "--table", choices=[*TRANSCRIPT_TABLES, *EXPORTS], metavar="NAME", help="table to show, such as words"
-    )
-    add_format(parser)
+def tables(
+    file: list[str] | None = None,
+    *,
+    selected: Selected,
+    table: Annotated[str | None, _TABLES] = None,
+    output: Output,
+) -> None:
+    """Show the number of rows of each table of a corpus or of payload files, or with --table one table.
 
+    Args:
+        file (FILE): Payload files, folders or patterns, instead of a corpus.
+        table (NAME): Table to show, such as words.
 
-def tables(given: argparse.Namespace) -> int:
-    """Print the number of rows of each table, or one table."""
-    table = given.table
-    names = [*TRANSCRIPT_TABLES, *EXPORTS] if table is None else [table]
-    if given.file:
-        if given.corpus or given.id or given.where:
+    Examples:
+      voxframe tables --corpus calls
+      voxframe tables --corpus calls --table words --id interview
+      voxframe tables --table words --where 'confidence < 0.5'     with --table, a condition selects rows of that table
+      voxframe tables old/call.json --table utterances --csv > call.csv
+
+    Exit status: 0 success; 1 there is no such corpus; 2 invalid arguments
+    """
+    if file:
+        if selected != Selected():
             raise OptionError("payload files and --corpus, --id or --where were given; give files or a corpus")
-        found = _from_payloads(given.file, names)
+        shown = _from_payloads(file, table)
+    elif table is None:
+        shown = _row_counts(open_corpus(selected.corpus), selected)
     else:
-        corpus = open_corpus(given.corpus)
-        if table is None:
-            ids = selected_ids(corpus, given)
-            # The reading half of `Corpus.table`, which would give the same reason for each empty table.
-            found = {name: corpus._query.table(name, ids, ["transcript_id"]) for name in names}
-            statuses = corpus.table("transcripts", ids, columns=["recording", "status"])
-            failed = statuses[statuses["status"].notna() & (statuses["status"] != "completed")]
-            if without := [f"{one.recording!r} ({one.status})" for one in failed.itertuples()]:
-                note(f"voxframe tables: {in_command_terms(unfinished('words', without))}")
-        else:
-            ids, where = selection(corpus, given)
-            found = {table: corpus.table(table, ids, where=where, metadata="recording")}
+        corpus = open_corpus(selected.corpus)
+        ids, where = selected.parts(corpus)
+        shown = {table: corpus.table(table, ids, where=where, metadata="recording")}
     if table is None:
-        write(pd.DataFrame({"table": list(found), "rows": [len(df) for df in found.values()]}), given.form, None)
+        output = replace(output, rows=len(shown))
+        output.write(pd.DataFrame({"table": list(shown), "rows": [len(df) for df in shown.values()]}))
     else:
-        write(found[table], given.form, given.rows)
-    return 0
+        output.write(shown[table])
 
 
-def _from_payloads(files: list[str], names: list[str]) -> dict[str, pd.DataFrame]:
+def _row_counts(corpus: Corpus, selected: Selected) -> dict[str, pd.DataFrame]:
+    """Return a column of each table of a corpus, and name the transcripts that are not completed once."""
+    ids = selected.ids(corpus)
+    # The reading half of `Corpus.table`, which would give the same reason for each empty table.
+    columns = {name: corpus._query.table(name, ids, ["transcript_id"]) for name in _TABLES}
+    statuses = corpus.table("transcripts", ids, columns=["recording", "status"])
+    failed = statuses[statuses["status"].notna() & (statuses["status"] != "completed")]
+    if without := [f"{row.recording!r} ({row.status})" for row in failed.itertuples()]:
+        note(f"voxframe tables: {in_command_terms(unfinished('words', without))}")
+    return columns
+
+
+def _from_payloads(files: list[str], table: str | None) -> dict[str, pd.DataFrame]:
     """Return the tables of the payloads of transcripts, or the table of payloads of exports."""
     for file in files:
         if Path(file, "raw").is_dir():
@@ -103,9 +86,9 @@ def _from_payloads(files: list[str], names: list[str]) -> dict[str, pd.DataFrame
                 f"there is no payload file {file!r}; check its path, or name a transcript or recording of the corpus "
                 f"with --id {shlex.quote(file)}"
             )
-    if names == ["sentences"]:
+    if table == "sentences":
         return {"sentences": loaders.load_sentences(files)}
-    if names == ["paragraphs"]:
+    if table == "paragraphs":
         return {"paragraphs": loaders.load_paragraphs(files)}
     return loaders.tables(files)
 
@@ -114,76 +97,57 @@ _SIDE = 40  # characters on each side of a match
 _MATCH = 30
 
 
-_SEARCH_EPILOG = """\
-examples:
-  voxframe search 'climate change' --corpus calls
-  voxframe search 'econom*' refund --speaker A --json
-  voxframe search 'money back' --slop 6                both words in any order, within six words
-  voxframe search refund 'money back' --count --by speaker
+def search(
+    query: list[str],
+    *,
+    selected: Selected,
+    context: int = 8,
+    slop: int | None = None,
+    speaker: list[str] | None = None,
+    count: bool = False,
+    by: list[str] | None = None,
+    output: Output,
+) -> None:
+    """Show every occurrence of words or phrases with the words around it.
 
-Case, accents and punctuation are ignored: dont finds don't. Within a word, * matches any letters; alone, it matches
-any word.
-exit status: 0 success, even without matches; 1 there is no such corpus; 2 invalid arguments
-"""
+    Args:
+        query (QUERY): Word or phrase; quote it if it contains spaces.
+        context (N): Number of words to show on each side.
+        slop (N): Match the words of a query in any order, within N words.
+        speaker (NAME): Only matches by this speaker.
+        count: Count the occurrences instead of showing them.
+        by (COLUMN): With --count: group by transcript_id, recording, speaker, person, speaker_name, channel, a metadata
+            column, or nothing (default: recording and transcript_id).
 
+    Examples:
+      voxframe search 'climate change' --corpus calls
+      voxframe search 'econom*' refund --speaker A --json
+      voxframe search 'money back' --slop 6                both words in any order, within six words
+      voxframe search refund 'money back' --count --by speaker
 
-def add_search(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `voxframe search`."""
-    define(parser, search, "Show every occurrence of words or phrases with the words around it.", _SEARCH_EPILOG)
-    parser.add_argument("query", nargs="+", metavar="QUERY", help="word or phrase; quote it if it contains spaces")
-    add_selection(parser)
-    parser.add_argument(
-        "--context", type=whole, default=8, metavar="N", help="number of words to show on each side (default: 8)"
-    )
-    parser.add_argument(
-        "--slop", type=whole, metavar="N", help="match the words of a query in any order, within N words"
-    )
-    parser.add_argument(
-        "--speaker", action="append", metavar="NAME", help="only matches by this speaker; may be repeated"
-    )
-    parser.add_argument("--count", action="store_true", help="count the occurrences instead of showing them")
-    parser.add_argument(
-        "--by",
-        action="append",
-        metavar="COLUMN",
-        help="with --count: group by transcript_id, recording, speaker, person, speaker_name, channel, a metadata "
-        "column, or nothing; may be repeated (default: recording and transcript_id)",
-    )
-    add_format(parser)
-
-
-def search(given: argparse.Namespace) -> int:
-    """Print the occurrences of the queries, or their counts."""
-    if given.by and not given.count:
+    Case, accents and punctuation are ignored: dont finds don't. Within a word, * matches any letters; alone, it matches
+    any word.
+    Exit status: 0 success, even without matches; 1 there is no such corpus; 2 invalid arguments
+    """
+    if by and not count:
         raise OptionError("--by requires --count")
-    corpus = open_corpus(given.corpus)
-    ids = selected_ids(corpus, given)
-    if given.count:
-        by = [name for name in given.by or ["recording", "transcript_id"] if name != "nothing"]
-        counted = corpus.counts(given.query, by=by, slop=given.slop, speaker=given.speaker, ids=ids)
-        write(counted.round({"per_1000": 3}), given.form, given.rows)
-        return 0
-    text = given.form == "text"
-    rows = TEXT_ROWS if text and given.rows is None else given.rows
-    found = corpus.search(
-        given.query,
-        context=given.context,
-        slop=given.slop,
-        speaker=given.speaker,
-        ids=ids,
-        limit=None if rows is None else rows + text,  # one more row shows that there are more
-    )
-    if text:
-        _print(found.head(rows), more=len(found) > (rows or 0))
+    corpus = open_corpus(selected.corpus)
+    ids = selected.ids(corpus)
+    if count:
+        names = [name for name in by or ["recording", "transcript_id"] if name != "nothing"]
+        output.write(corpus.counts(query, by=names, slop=slop, speaker=speaker, ids=ids).round({"per_1000": 3}))
+        return
+    hits = corpus.search(query, context=context, slop=slop, speaker=speaker, ids=ids, limit=output.limit)
+    if output.is_text:
+        _print(hits.head(output.shown), more=len(hits) > output.shown)
     else:
-        write(found, given.form, None)
-    return 0
+        output.write(hits)
 
 
-def _print(found: pd.DataFrame, *, more: bool) -> None:
+def _print(hits: pd.DataFrame, *, more: bool) -> None:
     """Print one line per match, with the matches aligned."""
     rows = []
-    for row in found.to_dict("records"):
+    for row in hits.to_dict("records"):
         left = plain(row["left"])
         cut = left if len(left) <= _SIDE else "…" + left[-_SIDE + 1 :]
         time = "" if pd.isna(row["start_ms"]) else clock(row["start_ms"] / 1000)
@@ -200,135 +164,113 @@ def _print(found: pd.DataFrame, *, more: bool) -> None:
         print("no matches")
 
 
-_SUMMARIZE_EPILOG = """\
-examples:
-  voxframe summarize --corpus calls --format 'bullet points'
-  voxframe summarize --where customer=Acme --question 'What was promised?' --question 'By when?'
-  voxframe summarize --prompt 'Write a letter to the caller' --id interview
+def summarize(
+    *,
+    selected: Selected,
+    question: list[str] | None = None,
+    prompt: str | None = None,
+    action_items: bool = False,
+    format_: str | None = None,
+    refresh: bool = False,
+    lost: bool = False,
+    json_: bool = False,
+) -> None:
+    """Summarize transcripts, answer questions about them or run a prompt on them with a language model.
 
-If a request would exceed 100 transcripts or 100 hours, it is split, and a final request combines the results.
-Responses are cached: the same request is not sent twice.
-exit status: 0 success; 1 there is no such corpus, or the service failed; 2 invalid arguments
-"""
+    Args:
+        question (TEXT): Question to answer.
+        prompt (TEXT): Prompt to run.
+        action_items: List the action items.
+        format_ (TEXT): Form of the result, such as 'one sentence'.
+        refresh: Repeat earlier requests (charged again).
+        lost: Repeat requests with a lost response (may be charged twice).
+        json_: Print one JSON object with text, replies and ids.
 
+    Examples:
+      voxframe summarize --corpus calls --format 'bullet points'
+      voxframe summarize --where customer=Acme --question 'What was promised?' --question 'By when?'
+      voxframe summarize --prompt 'Write a letter to the caller' --id interview
 
-def add_summarize(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `voxframe summarize`."""
-    define(
-        parser,
-        summarize,
-        "Summarize transcripts, answer questions about them or run a prompt on them with a language model.",
-        _SUMMARIZE_EPILOG,
-    )
-    add_selection(parser)
-    parser.add_argument("--question", action="append", metavar="TEXT", help="question to answer; may be repeated")
-    parser.add_argument("--prompt", metavar="TEXT", help="prompt to run")
-    parser.add_argument("--action-items", action="store_true", help="list the action items")
-    parser.add_argument(
-        "--format", dest="answer_format", metavar="TEXT", help="form of the result, such as 'one sentence'"
-    )
-    parser.add_argument("--refresh", action="store_true", help="repeat earlier requests (charged again)")
-    parser.add_argument(
-        "--lost", action="store_true", help="repeat requests with a lost response (may be charged twice)"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object with text, replies and ids")
-
-
-def summarize(given: argparse.Namespace) -> int:
-    """Print a summary of transcripts, answers to questions, or the result of a prompt."""
-    found = _ask(given)
-    if given.json:
-        print(
-            json.dumps(
-                {
-                    "text": found.text,
-                    "replies": [asdict(reply) for reply in found.replies],
-                    "transcript_ids": found.transcript_ids,
-                    "request_ids": [response.request_id for response in found.responses],
-                    "usage": asdict(found.usage),
-                }
-            )
-        )
-    else:
-        for line in found.text.splitlines():
-            print(plain(line))
-    return 0
-
-
-def _ask(given: argparse.Namespace) -> Answers:
-    corpus = open_corpus(given.corpus)
-    ids = selected_ids(corpus, given)
-    if sum(map(bool, (given.question, given.prompt, given.action_items))) > 1:
+    If a request would exceed 100 transcripts or 100 hours, it is split, and a final request combines the results.
+    Responses are cached: the same request is not sent twice.
+    Exit status: 0 success; 1 there is no such corpus, or the service failed; 2 invalid arguments
+    """
+    corpus = open_corpus(selected.corpus)
+    ids = selected.ids(corpus)
+    if sum(map(bool, (question, prompt, action_items))) > 1:
         raise OptionError(
             "--question, --prompt and --action-items exclude each other; give one of them, or none for a summary"
         )
-    if given.answer_format and (given.question or given.prompt):
+    if format_ and (question or prompt):
         raise OptionError(
             "--format is for summaries and --action-items only; describe the format in the question or the prompt"
         )
-    refresh: Refresh = given.refresh or ("lost" if given.lost else False)
-    if given.question:
-        return corpus.ask(given.question, ids, refresh=refresh)
-    if given.prompt:
-        return corpus.task(given.prompt, ids, refresh=refresh)
-    ask = corpus.action_items if given.action_items else corpus.summarize
-    return ask(ids, answer_format=given.answer_format, refresh=refresh)
+    again: Refresh = refresh or ("lost" if lost else False)
+    if question:
+        answers: Answers = corpus.ask(question, ids, refresh=again)
+    elif prompt:
+        answers = corpus.task(prompt, ids, refresh=again)
+    else:
+        ask = corpus.action_items if action_items else corpus.summarize
+        answers = ask(ids, answer_format=format_, refresh=again)
+    if json_:
+        fields = {
+            "text": answers.text,
+            "replies": [asdict(reply) for reply in answers.replies],
+            "transcript_ids": answers.transcript_ids,
+            "request_ids": [response.request_id for response in answers.responses],
+            "usage": asdict(answers.usage),
+        }
+        print(json.dumps(fields))
+    else:
+        print("\n".join(map(plain, answers.text.splitlines())))
 
 
-def add_people(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `voxframe people`."""
-    define(
-        parser,
-        people,
-        "Show the speakers of recordings with their names, people, talk time and turns, after the changes given.",
-    )
-    add_selection(parser)
-    parser.add_argument(
-        "--name", action="append", metavar="LABEL=NAME", help="name a speaker of the recordings given by --id"
-    )
-    parser.add_argument(
-        "--person", action="append", metavar="LABEL=PERSON", help="assign a person to a speaker of these recordings"
-    )
-    parser.add_argument("--by-name", action="store_true", help="assign each name as the person")
-    parser.add_argument(
-        "--by-metadata", action="append", metavar="LABEL=COLUMN", help="assign the person in a metadata column"
-    )
-    parser.add_argument("--undo", action="store_true", help="revert the last assignment of people")
-    add_format(parser)
+def people(
+    *,
+    selected: Selected,
+    name: list[str] | None = None,
+    person: list[str] | None = None,
+    by_name: bool = False,
+    by_metadata: list[str] | None = None,
+    undo: bool = False,
+    output: Output,
+) -> None:
+    """Show the speakers of recordings with their names, people, talk time and turns, after the changes given.
 
-
-def people(given: argparse.Namespace) -> int:
-    """Change names and people, and print the table of speakers."""
-    corpus = open_corpus(given.corpus)
-    ids = selected_ids(corpus, given)
-    names, persons = _pairs("--name", given.name), _pairs("--person", given.person)
-    if (names or persons) and not given.id:
+    Args:
+        name (LABEL=NAME): Name a speaker of the recordings given by --id.
+        person (LABEL=PERSON): Assign a person to a speaker of these recordings.
+        by_name: Assign each name as the person.
+        by_metadata (LABEL=COLUMN): Assign the person in a metadata column.
+        undo: Revert the last assignment of people.
+    """
+    corpus = open_corpus(selected.corpus)
+    ids = selected.ids(corpus)
+    names, persons = _pairs("--name", name), _pairs("--person", person)
+    if (names or persons) and not selected.id:
         raise OptionError("--name and --person need --id, because a label belongs to one recording")
-    if given.undo:
+    recordings = selected.id or []
+    if undo:
         corpus.speakers.undo()
-    for recording in given.id if names else []:
+    for recording in recordings if names else []:
         corpus.speakers.set(recording, names)
     if persons:
-        rows = [(recording, label, person) for recording in given.id for label, person in persons.items()]
+        rows = [(recording, label, who) for recording in recordings for label, who in persons.items()]
         corpus.speakers.assign(pd.DataFrame(rows, columns=["transcript_id", "speaker", "person"]))
-    if given.by_name:
+    if by_name:
         corpus.speakers.assign(by="name", ids=ids)
-    if given.by_metadata:
-        corpus.speakers.assign(_pairs("--by-metadata", given.by_metadata), by="metadata", ids=ids)
-    write(corpus.speakers.table(ids), given.form, given.rows)
-    return 0
+    if by_metadata:
+        corpus.speakers.assign(_pairs("--by-metadata", by_metadata), by="metadata", ids=ids)
+    output.write(corpus.speakers.table(ids))
 
 
-def _pairs(option: str, given: Sequence[str] | None) -> dict[str, str]:
-    """Return the labels and values of an option.
-
-    Raises:
-        OptionError: A value is not LABEL=VALUE.
-    """
-    found = {}
-    for text in given or ():
+def _pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:
+    """Return the labels and values of an option that is given as LABEL=VALUE."""
+    pairs = {}
+    for text in texts or ():
         label, equals, value = text.partition("=")
         if not (label and equals and value):
             raise OptionError(f"{option} must be LABEL=VALUE, such as A=Ada, got {text!r}")
-        found[label] = value
-    return found
+        pairs[label] = value
+    return pairs

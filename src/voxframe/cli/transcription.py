@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Literal
 
 import pandas as pd
 
 from voxframe._text import clock
 from voxframe.cli.console import (
-    add_corpus,
-    add_format,
-    add_job_options,
-    define,
+    CorpusOption,
+    JobOptions,
+    Output,
     in_command_terms,
-    job_options,
     note,
     open_corpus,
     plain,
     shorten,
     summary,
-    whole,
-    write,
 )
 from voxframe.client import connect
 from voxframe.corpus import Corpus
@@ -40,49 +36,41 @@ from voxframe.schema import JOBS
 _TYPES = "wav, mp3, m4a, flac, ogg, mp4 or most others"
 
 
-def add_transcribe(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `voxframe transcribe`."""
-    define(
-        parser,
-        transcribe,
-        "Transcribe files or URLs and store the transcripts in a corpus. A recording that was transcribed "
-        "with the same options before is not sent again. Uses the hosted service at VOXFRAME_BASE_URL, if it is set, "
-        "otherwise the embedded server.",
-        "-o sets any option of the jobs to a JSON value or text: -o auto_highlights=true "
-        "-o word_boost='[\"voxframe\"]' -o language_code=en_uk. `voxframe options` lists them.",
-    )
-    parser.add_argument("audio", nargs="+", metavar="AUDIO", help="audio or video files, or http(s) URLs")
-    add_corpus(parser)
-    add_job_options(parser)
-    parser.add_argument(
-        "--force", action="store_true", help="send recordings again (a hosted service charges for them again)"
-    )
+def transcribe(audio: list[str], *, corpus: CorpusOption = None, jobs: JobOptions, force: bool = False) -> int:
+    """Transcribe files or URLs and store the transcripts in a corpus.
 
+    A recording that was transcribed with the same options before is not sent again. Uses the hosted service at
+    VOXFRAME_BASE_URL, if it is set, otherwise the embedded server.
 
-def transcribe(given: argparse.Namespace) -> int:
-    """Transcribe recordings into a corpus, and print the result of each.
+    Args:
+        audio (AUDIO): Audio or video files, or http(s) URLs.
+        force: Send recordings again (a hosted service charges for them again).
 
-    Returns:
-        Exit status: 1 if a recording failed.
+    Examples:
+      voxframe transcribe call.mp3 --speakers 2
+      voxframe transcribe *.mp3 -o auto_highlights=true -o word_boost='["voxframe"]' -o language_code=en_uk
+
+    -o sets any option of the jobs to a JSON value or text; `voxframe options` lists the options.
+    Exit status: 0 success; 1 a recording failed; 2 invalid arguments; 130 Ctrl-C
     """
-    options = job_options(given)
+    options = jobs.values()
     check(**options)
-    for source in given.audio:
+    for source in audio:
         if is_remote(source):
             raise AudioError(
                 f"{source!r} is neither a file nor an http(s) URL; `voxframe submit` takes URLs such as s3://, too"
             )
         if not is_address(source):
             check_audio(Path(source))
-    corpus = Corpus(given.corpus)
+    store = Corpus(corpus)
     client = connect()
     failed = 0
-    for source in given.audio:
+    for source in audio:
         note(f"{plain(source)} ...")
-        transcript_id = corpus.transcribe(source, client=client, force=given.force, **options)
-        load_sentences(transcript_id, client=client, corpus=corpus)
-        load_paragraphs(transcript_id, client=client, corpus=corpus)
-        row = load_transcripts(transcript_id, corpus=corpus).iloc[0]
+        transcript_id = store.transcribe(source, client=client, force=force, **options)
+        load_sentences(transcript_id, client=client, corpus=store)
+        load_paragraphs(transcript_id, client=client, corpus=store)
+        row = load_transcripts(transcript_id, corpus=store).iloc[0]
         name = shorten(plain(row["recording"]), 36)
         if row["status"] == "completed":
             text = row["text"] if isinstance(row["text"], str) else ""
@@ -90,21 +78,14 @@ def transcribe(given: argparse.Namespace) -> int:
         else:
             failed += 1
             print(f"{name}  failed: {plain(row['error'])}")
-    note(f"stored in {corpus.path}")
+    note(f"stored in {store.path}")
     return 1 if failed else 0
 
 
 def check_audio(path: Path) -> None:
     """Check that a file is a recording before anything is sent, so that a mistake costs no time or money.
 
-    The content is checked with the decoder of the embedded server. If it is not installed, the service checks the
-    content.
-
-    Args:
-        path: The file.
-
-    Raises:
-        AudioError: The file does not exist, or holds no audio.
+    The decoder of the embedded server checks the content if it is installed, otherwise the service does.
     """
     if path.is_dir():
         raise AudioError(f"{str(path)!r} is a directory; give one of its files")
@@ -128,132 +109,106 @@ def check_audio(path: Path) -> None:
 #: Columns of jobs shown as text; those of the metadata follow.
 _SHOWN = ("recording", "state", "attempts", "audio_duration_s", "source", "error", "id")
 
-_SUBMIT_EPILOG = """\
-examples:
-  voxframe submit 'recordings/**/*.mp3' --corpus calls --plan
-  voxframe submit recordings --corpus calls -o auto_highlights=true
-  voxframe submit --sources calls.csv --corpus calls    columns other than audio, path or url become metadata
-  voxframe submit --corpus calls                        submit jobs that were planned but not sent
-  voxframe submit --failed --corpus calls               submit failed jobs again
 
--o sets any option of the jobs to a JSON value or text; `voxframe options` lists the options.
-exit status: 0 all sent; 1 a job failed, is uncertain or could not be sent; 2 invalid arguments; 130 Ctrl-C
-"""
+def submit(
+    sources: list[str] | None = None,
+    *,
+    corpus: CorpusOption = None,
+    sources_: Path | None = None,
+    plan: bool = False,
+    failed: bool = False,
+    uncertain: bool = False,
+    jobs: JobOptions,
+    concurrency: int = CONCURRENCY,
+    json_: bool = False,
+) -> int:
+    """Submit recordings for transcription, without waiting for the results.
 
+    A recording that was submitted before with the same options is skipped, whatever its file name. You can interrupt
+    the command at any time and run it again.
 
-def add_submit(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `voxframe submit`."""
-    define(
-        parser,
-        submit,
-        "Submit recordings for transcription, without waiting for the results. A recording that was submitted before "
-        "with the same options is skipped, whatever its file name. You can interrupt the command at any time and run "
-        "it again.",
-        _SUBMIT_EPILOG,
-    )
-    parser.add_argument(
-        "sources", nargs="*", metavar="SOURCE", help="files, folders, quoted patterns, http(s) or s3:// URLs"
-    )
-    add_corpus(parser)
-    parser.add_argument(
-        "--sources", dest="listed", type=Path, metavar="FILE", help="CSV or Parquet file that lists recordings"
-    )
-    parser.add_argument("--plan", action="store_true", help="show what would be sent, and send nothing")
-    parser.add_argument("--failed", action="store_true", help="submit failed jobs again")
-    parser.add_argument(
-        "--uncertain",
-        action="store_true",
-        help="submit uncertain jobs again: the service may have them, and may charge twice",
-    )
-    add_job_options(parser)
-    parser.add_argument(
-        "--concurrency", type=whole, metavar="N", help="maximum number of concurrent submissions (default: 4)"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object with the counts")
+    Args:
+        sources (SOURCE): Files, folders, quoted patterns, http(s) or s3:// URLs.
+        sources_ (FILE): CSV or Parquet file that lists recordings.
+        plan: Show what would be sent, and send nothing.
+        failed: Submit failed jobs again.
+        uncertain: Submit uncertain jobs again: the service may have them, and may charge twice.
+        concurrency (N): Maximum number of concurrent submissions.
+        json_: Print one JSON object with the counts.
 
+    Examples:
+      voxframe submit 'recordings/**/*.mp3' --corpus calls --plan
+      voxframe submit recordings --corpus calls -o auto_highlights=true
+      voxframe submit --sources calls.csv --corpus calls    columns other than audio, path or url become metadata
+      voxframe submit --corpus calls                        submit jobs that were planned but not sent
+      voxframe submit --failed --corpus calls               submit failed jobs again
 
-def submit(given: argparse.Namespace) -> int:
-    """Submit recordings, or the jobs left by an earlier run, or print the plan.
-
-    Returns:
-        Exit status: 1 if a job failed, is uncertain or could not be sent.
+    -o sets any option of the jobs to a JSON value or text; `voxframe options` lists the options.
+    Exit status: 0 all sent; 1 a job failed, is uncertain or could not be sent; 2 invalid arguments; 130 Ctrl-C
     """
-    sources = _sources(given.sources, given.listed)
-    corpus = Corpus(given.corpus)
-    options = job_options(given)
-    if given.plan:
-        if sources is None:
+    if sources and sources_:
+        raise OptionError("recordings were given as arguments and in --sources; give only one of the two")
+    recordings: Recordings | None = _read_table(sources_, "--sources") if sources_ else sources or None
+    store = Corpus(corpus)
+    options = jobs.values()
+    if plan:
+        if recordings is None:
             raise OptionError("--plan requires recordings; name files, folders, patterns or URLs, or give --sources")
-        plan = corpus.plan(sources, **options)
+        planned = store.plan(recordings, **options)
         names = ("new", "new_options", "pending", "known", "failed", "uncertain", "duplicates", "audio_s", "unmeasured")
-        print(json.dumps({name: getattr(plan, name) for name in names}) if given.json else in_command_terms(str(plan)))
+        print(json.dumps({name: getattr(planned, name) for name in names}) if json_ else in_command_terms(str(planned)))
         return 0
-    concurrency = CONCURRENCY if given.concurrency is None else given.concurrency
     done = BatchResult()
-    if sources is not None:
-        done = corpus.submit(sources, concurrency=concurrency, **options)
-    if sources is None or given.failed or given.uncertain:
-        again = corpus.retry(failed=given.failed, uncertain=given.uncertain, concurrency=concurrency)
-        done = again.after(done)
-    return _report(done, corpus.path, as_json=given.json)
+    if recordings is not None:
+        done = store.submit(recordings, concurrency=concurrency, **options)
+    if recordings is None or failed or uncertain:
+        done = store.retry(failed=failed, uncertain=uncertain, concurrency=concurrency).after(done)
+    return _report(done, store.path, as_json=json_)
 
 
-def add_sync(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `voxframe sync`."""
-    define(
-        parser,
-        sync,
-        "Fetch finished transcripts into the corpus, and look up submissions with a lost response at the "
-        "service. You can interrupt the command at any time and run it again.",
-        "exit status: 0 success; 1 a job failed or is uncertain; 130 Ctrl-C",
-    )
-    add_corpus(parser)
-    parser.add_argument("--wait", action="store_true", help="wait until every submitted job has finished")
-    parser.add_argument("--adopt", action="store_true", help="also fetch every other transcript of this API key")
-    parser.add_argument("--json", action="store_true", help="print one JSON object with the counts")
+def sync(*, corpus: CorpusOption = None, wait: bool = False, adopt: bool = False, json_: bool = False) -> int:
+    """Fetch finished transcripts into the corpus, and look up submissions with a lost response at the service.
 
+    You can interrupt the command at any time and run it again.
 
-def sync(given: argparse.Namespace) -> int:
-    """Fetch finished transcripts and print the counts of what is left.
+    Args:
+        wait: Wait until every submitted job has finished.
+        adopt: Also fetch every other transcript of this API key.
+        json_: Print one JSON object with the counts.
 
-    Returns:
-        Exit status: 1 if a job failed or is uncertain.
+    Exit status: 0 success; 1 a job failed or is uncertain; 130 Ctrl-C
     """
-    corpus = Corpus(given.corpus)
-    if given.corpus is not None and not given.adopt and not corpus.path.is_dir():
-        raise CorpusError(f"there is no corpus at {corpus.path}; `voxframe submit` creates one")
-    found = corpus.adopt() if given.adopt else None
-    done = corpus.sync(wait=given.wait)
-    return _report(done.after(found) if found is not None else done, corpus.path, as_json=given.json)
+    store = Corpus(corpus)
+    if corpus is not None and not adopt:
+        _check_exists(store)
+    adopted = store.adopt() if adopt else None
+    done = store.sync(wait=wait)
+    return _report(done.after(adopted) if adopted is not None else done, store.path, as_json=json_)
 
 
-def add_jobs(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `voxframe jobs`."""
-    define(parser, jobs, "Show the jobs of a corpus and their states, without a request to the service.")
-    add_corpus(parser)
-    parser.add_argument(
-        "--state",
-        action="append",
-        choices=("planned", "uploading", "submitting", "submitted", "completed", "error", "uncertain"),
-        help="show only jobs in this state; may be repeated",
-    )
-    add_format(parser)
-
-
-def jobs(given: argparse.Namespace) -> int:
-    """Print the jobs of a corpus."""
-    corpus = Corpus(given.corpus)
+def _check_exists(corpus: Corpus) -> None:
     if not corpus.path.is_dir():
         raise CorpusError(f"there is no corpus at {corpus.path}; `voxframe submit` creates one")
-    df = corpus.jobs()
-    if given.state is not None:
-        df = df[df["state"].isin(given.state)]
-    if given.form == "text":
+
+
+_State = Literal["planned", "uploading", "submitting", "submitted", "completed", "error", "uncertain"]
+
+
+def jobs(*, corpus: CorpusOption = None, state: list[_State] | None = None, output: Output) -> None:
+    """Show the jobs of a corpus and their states, without a request to the service.
+
+    Args:
+        state: Show only jobs in this state.
+    """
+    store = Corpus(corpus)
+    _check_exists(store)
+    df = store.jobs()
+    if state is not None:
+        df = df[df["state"].isin(state)]
+    if output.is_text:
         df = df.rename(columns={"transcript_id": "id"})
-        df = df[[name for name in df.columns if name in _SHOWN or name not in JOBS.arrow.names]]
-        df = df[[*_SHOWN, *(name for name in df.columns if name not in _SHOWN)]]
-    write(df, given.form, given.rows)
-    return 0
+        df = df[[*_SHOWN, *(name for name in df.columns if name not in {*_SHOWN, *JOBS.arrow.names})]]
+    output.write(df)
 
 
 def _report(done: BatchResult, path: Path, *, as_json: bool) -> int:
@@ -264,14 +219,6 @@ def _report(done: BatchResult, path: Path, *, as_json: bool) -> int:
         show = summary if done.ok else print  # failures are printed with --quiet, too
         show(f"{in_command_terms(str(done))}\nin {plain(path)}")
     return 0 if done.ok else 1
-
-
-def _sources(given: list[str], table: Path | None) -> Recordings | None:
-    if table is None:
-        return given or None
-    if given:
-        raise OptionError("recordings were given as arguments and in --sources; give only one of the two")
-    return _read_table(table, "--sources")
 
 
 def _read_table(path: Path, argument: str) -> pd.DataFrame:
@@ -299,74 +246,52 @@ def _read_csv(path: Path) -> pd.DataFrame:
     return pd.read_csv(path, sep=separator, dtype=dict.fromkeys(_TEXTS, "str"))
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `voxframe options`."""
-    define(
-        parser,
-        options,
-        "List the options of a transcription job, as `--option NAME=VALUE` takes them, or the values of one option.",
-    )
-    parser.add_argument("name", nargs="?", metavar="NAME", help="option to explain, such as language_code")
-    parser.add_argument("--json", action="store_true", help="print one JSON object per option or value")
+def options(name: str | None = None, *, json_: bool = False) -> None:
+    """List the options of a transcription job, as `--option NAME=VALUE` takes them, or the values of one option.
 
-
-def options(given: argparse.Namespace) -> int:
-    """Print the options of a job, or the values of one."""
-    found = describe("options") if given.name is None else describe_option(given.name)
-    if given.json:
-        for row in found.rows:
-            print(json.dumps(dict(zip(found.heads, row, strict=True))))
-    else:
-        print(in_command_terms(str(found)))
-    return 0
-
-
-def add_add(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `voxframe add`."""
-    define(
-        parser,
-        add,
-        "Add transcripts that you have as files: responses of the service, transcripts of other engines, captions and "
-        "annotations. Those that are in the corpus already are left as they are.",
-        "examples:\n"
-        "  voxframe add old/ --corpus calls            every file in a folder\n"
-        "  voxframe add 'vendor/*.json' interview.srt  quoted patterns, and single files\n\n"
-        "exit status: 0 success; 1 a file was left out; 2 invalid arguments",
-    )
-    parser.add_argument("files", nargs="+", metavar="FILE", help="files, folders, zips or quoted patterns")
-    add_corpus(parser)
-    parser.add_argument("--replace", action="store_true", help="replace different transcripts with the same ids")
-
-
-def add(given: argparse.Namespace) -> int:
-    """Add files to a corpus, and print how many were added and why others were left out.
-
-    Returns:
-        Exit status: 1 if a file was left out.
+    Args:
+        name (NAME): Option to explain, such as language_code.
+        json_: Print one JSON object per option or value.
     """
-    corpus = Corpus(given.corpus)
-    found = corpus.add(given.files, replace=given.replace)
-    show = print if found.left_out else summary  # failures are printed with --quiet, too
-    show(f"{plain(repr(found))}\nin {plain(corpus.path)}")
-    return 1 if found.left_out else 0
+    table = describe("options") if name is None else describe_option(name)
+    if not json_:
+        print(in_command_terms(str(table)))
+        return
+    for row in table.rows:
+        print(json.dumps(dict(zip(table.heads, row, strict=True))))
 
 
-def add_metadata(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `voxframe metadata`."""
-    define(
-        parser,
-        metadata,
-        "Show the columns about recordings, or set them from a file with a column `recording` or `transcript_id`. "
-        "`--where`, `--metadata` and `--partition-by` of other commands take these columns.",
-    )
-    parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="CSV or Parquet file with columns to set")
-    add_corpus(parser)
-    add_format(parser)
+def add(files: list[str], *, corpus: CorpusOption = None, replace: bool = False) -> int:
+    """Add transcripts that you have as files.
+
+    Files are responses of the service, transcripts of other engines, captions and annotations. Those that are in the
+    corpus already are left as they are.
+
+    Args:
+        files (FILE): Files, folders, zips or quoted patterns.
+        replace: Replace different transcripts with the same ids.
+
+    Examples:
+      voxframe add old/ --corpus calls            every file in a folder
+      voxframe add 'vendor/*.json' interview.srt  quoted patterns, and single files
+
+    Exit status: 0 success; 1 a file was left out; 2 invalid arguments
+    """
+    store = Corpus(corpus)
+    added = store.add(files, replace=replace)
+    show = print if added.left_out else summary  # failures are printed with --quiet, too
+    show(f"{plain(repr(added))}\nin {plain(store.path)}")
+    return 1 if added.left_out else 0
 
 
-def metadata(given: argparse.Namespace) -> int:
-    """Set columns about recordings from a file, and print all of them."""
-    corpus = open_corpus(given.corpus)
-    about = None if given.file is None else _read_table(given.file, "FILE")
-    write(corpus.metadata.get() if about is None else corpus.metadata.set(about), given.form, given.rows)
-    return 0
+def metadata(file: Path | None = None, *, corpus: CorpusOption = None, output: Output) -> None:
+    """Show the columns about recordings, or set them from a file with a column `recording` or `transcript_id`.
+
+    `--where`, `--metadata` and `--partition-by` of other commands take these columns.
+
+    Args:
+        file (FILE): CSV or Parquet file with columns to set.
+    """
+    store = open_corpus(corpus)
+    about = None if file is None else _read_table(file, "FILE")
+    output.write(store.metadata.get() if about is None else store.metadata.set(about))
