@@ -151,7 +151,7 @@ def test_no_server_is_running(tmp_path: Path, monkeypatch, capsys) -> None:
         ("export {0}/o --format srt --table words", "voxframe export: --table is for parquet"),
         ("export {0}/o --partition-by nope", "speakers_expected,"),
         ("export {0}/o --pii mask", "-o entity_detection=true"),
-        ("export {0}/o --pii mask", "leave them out with --id,"),
+        ("export {0}/o --pii mask", "or leave them out with --id"),
         ("export {0}/o --format md --partition-by nope", "leave --partition-by out"),
         ("export {0}/o --format md --escape-formulas", "voxframe export: --escape-formulas works with csv"),
         ("export {0}/o.md --format md", "write one file per transcript with `voxframe export DIRECTORY --format md`"),
