@@ -48,12 +48,13 @@ def tokens(transcript: dict) -> list[tuple[str, int, int]]:
 
 
 def check(cues: list[tuple[str, int, int]], expected: list[tuple[str, int, int]]) -> None:
-    """Check that cues hold exactly the expected tokens in order, begin and end with them, and are not too long."""
+    """Check that cues hold exactly the expected tokens in order, begin with them, and end with them or are shown longer."""
     rest = list(expected)
     for text, start, end in cues:
         own, rest = rest[: len(text.split())], rest[len(text.split()) :]
         assert text.split() == [token for token, _, _ in own]
-        assert (start, end) == (own[0][1], own[-1][2])
+        assert start == own[0][1]
+        assert own[-1][2] <= end <= max(own[-1][2], start + 800, rest[0][1] if rest else end)
     assert not rest
     assert all(a[1] <= b[1] for a, b in pairwise(cues))
     assert len(cues) > 3
@@ -116,7 +117,7 @@ def test_chromium_reads_back_every_word_of_an_export(page, serve):
 @pytest.mark.filterwarnings("ignore::voxframe.errors.ExportWarning")  # losses of hostile words
 @pytest.mark.browser
 def test_chromium_reads_back_the_speakers_of_an_export(page, serve):
-    """Each caption of an exported file has its speaker as a voice tag, for any name; overlaps and instants stay."""
+    """Each caption of an exported file has its speaker as a voice tag, for any name; overlaps stay; an instant is shown for 0.8 s."""
     names = ['Ann "the" <b>', "R&amp;D & Co", "x>y", None]
     texts = ["&amp;", "a<b", "&lt;i&gt;", "<v Eve>"]
     words = [
@@ -124,7 +125,7 @@ def test_chromium_reads_back_the_speakers_of_an_export(page, serve):
         for n, (text, name) in enumerate(zip(texts, names, strict=True))
     ]
     made = export.vtt(voxframe.load_words({"id": "t", "words": words}))
-    expected = [("&amp;", 0, 1500), ("a<b", 1000, 2500), ("&lt;i&gt;", 2000, 3500), ("<v Eve>", 3000, 3001)]
+    expected = [("&amp;", 0, 1500), ("a<b", 1000, 2500), ("&lt;i&gt;", 2000, 3500), ("<v Eve>", 3000, 3800)]
     assert chromium_cues(page, serve, made, names[:3]) == expected
 
 

@@ -213,7 +213,7 @@ def test_one_turn_is_assigned_to_another_speaker(notebook):
     assert notebook.kernel("player.result['speaker'].to_list()[:4]") == ["Ada", "Ada", "Ada", "B"]
     turn = notebook.kernel("player.result.loc[1, ['start_ms', 'end_ms']].to_list()")
     middle = sum(turn) / 2 / page.evaluate("soundOf('interview').duration * 1000")
-    assert pixel(player.locator(".vf-strip"), middle, 18 + 20 + 2 + 9) == rgb(COLORS[0])
+    assert pixel(player.locator(".vf-strip"), middle, 18 + 56 + 20 + 2 + 9) == rgb(COLORS[0])
     kept = notebook.until(
         "corpus.table('utterances', 'interview')['speaker_name'].to_list()[:4]", lambda n: n[1] == "Ada"
     )
