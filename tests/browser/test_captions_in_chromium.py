@@ -48,7 +48,7 @@ def tokens(transcript: dict) -> list[tuple[str, int, int]]:
 
 
 def check(cues: list[tuple[str, int, int]], expected: list[tuple[str, int, int]]) -> None:
-    """Check that cues hold exactly the expected tokens in order, begin with them, and end with them or are shown longer."""
+    """Check that cues hold exactly the expected tokens in order, begin with them, and end with them or later."""
     rest = list(expected)
     for text, start, end in cues:
         own, rest = rest[: len(text.split())], rest[len(text.split()) :]
@@ -117,7 +117,7 @@ def test_chromium_reads_back_every_word_of_an_export(page, serve):
 @pytest.mark.filterwarnings("ignore::voxframe.errors.ExportWarning")  # losses of hostile words
 @pytest.mark.browser
 def test_chromium_reads_back_the_speakers_of_an_export(page, serve):
-    """Each caption of an exported file has its speaker as a voice tag, for any name; overlaps stay; an instant is shown for 0.8 s."""
+    """Each caption of an exported file has its speaker as a voice tag, for any name; overlaps stay, and an instant lasts 0.8 s."""
     names = ['Ann "the" <b>', "R&amp;D & Co", "x>y", None]
     texts = ["&amp;", "a<b", "&lt;i&gt;", "<v Eve>"]
     words = [
