@@ -117,7 +117,7 @@ def test_chromium_reads_back_every_word_of_an_export(page, serve):
 @pytest.mark.filterwarnings("ignore::voxframe.errors.ExportWarning")  # losses of hostile words
 @pytest.mark.browser
 def test_chromium_reads_back_the_speakers_of_an_export(page, serve):
-    """Each caption of an exported file has its speaker as a voice tag, for any name; overlaps stay, and an instant lasts 0.8 s."""
+    """Captions of an export have voice tags for any name; overlaps stay, and an instant lasts 0.8 s."""
     names = ['Ann "the" <b>', "R&amp;D & Co", "x>y", None]
     texts = ["&amp;", "a<b", "&lt;i&gt;", "<v Eve>"]
     words = [
