@@ -7,8 +7,9 @@ import threading
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -44,6 +45,7 @@ from voxframe.schema import TRANSCRIPT_TABLES
 from voxframe.validators import nearest, shown
 
 T = TypeVar("T")
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 _TRIES = 20  # reads of parts that other processes keep changing
 _MANY = 64  # transcripts; for more, the payload files are listed instead of looked up one by one
@@ -56,6 +58,17 @@ class MissingTranscriptError(CorpusError):
 def changing(path: Path) -> CorpusError:
     """Return the error for a corpus that changes during each of several reads."""
     return CorpusError(f"the corpus {path} changes all the time; stop what writes to it and try again")
+
+
+def in_session(method: _Method) -> _Method:
+    """Let a method of an archive, or of an object with `_archive`, use one connection of the catalog."""
+
+    @wraps(method)
+    def method_in_session(self: Any, *args: Any, **options: Any) -> Any:
+        with getattr(self, "_archive", self).catalog.session():
+            return method(self, *args, **options)
+
+    return cast("_Method", method_in_session)
 
 
 class Archive:
@@ -92,6 +105,7 @@ class Archive:
     def __reduce__(self) -> tuple[Any, ...]:
         return Archive, (self.path,)
 
+    @in_session
     def put(
         self,
         transcript_id: str,
@@ -187,6 +201,7 @@ class Archive:
         """Return one table of one transcript as sent, made from the payload if necessary."""
         return self.tables(transcript_id, [name])[name]
 
+    @in_session
     def tables(self, transcript_id: str, names: Collection[str] = TRANSCRIPT_TABLES) -> dict[str, pa.Table]:
         """Return tables of one transcript as sent, all made from the same payload, without names of speakers."""
         (view,) = {view_of(name) for name in names}
@@ -323,6 +338,7 @@ class Archive:
             with contextlib.suppress(OSError, CorpusError), clear_errors(self.path):
                 self.files.add(part, lambda _, i, __: self.has(i))
 
+    @in_session
     def refresh(self, transcript_id: str) -> None:
         """Write the rows of a transcript whose edits have changed."""
         if self.edits.hashes([transcript_id]):
@@ -333,6 +349,7 @@ class Archive:
                     self.files.drop(tx, kind, [transcript_id])
             self.files.settle()
 
+    @in_session
     def read(
         self,
         name: str,
@@ -473,6 +490,7 @@ class Archive:
         if self._merging is not None:
             self._merging.join()
 
+    @in_session
     def write_part(self, new: NewPart) -> None:
         """Add a new part, but no transcript that was removed or replaced since its tables were made."""
         view: View = new.kind  # type: ignore[assignment]

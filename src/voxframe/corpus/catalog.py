@@ -152,6 +152,12 @@ def _apply(db: sqlite3.Connection, record: Record) -> None:
         _drop(db, table, {column: v for column, v in record["gone"].items() if column in _TABLES[table].columns})
 
 
+class _Session(threading.local):
+    """The connection that a thread keeps; see `Catalog.session`."""
+
+    db: sqlite3.Connection | None = None
+
+
 class Catalog:
     """The catalog of one corpus. Threads and processes may share it.
 
@@ -168,6 +174,7 @@ class Catalog:
         self._tx: Writing | None = None
         self._owner: int | None = None
         self._in_memory: sqlite3.Connection | None = None
+        self._session = _Session()
         self._are_locks_checked = False
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
@@ -178,15 +185,45 @@ class Catalog:
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.OperationalError) or not is_writable(self.root):
                 raise
+        self._end_session()
         self.restore()
         with self.opened() as db:
             return db.execute(query, values).fetchall()
 
     @contextlib.contextmanager
+    def session(self) -> Iterator[None]:
+        """Keep one connection for all reads and writes of this thread until the block ends. Nested calls share it."""
+        if self._session.db is not None or self._is_mine:
+            yield
+            return
+        with contextlib.ExitStack() as stack:
+            with contextlib.suppress(sqlite3.DatabaseError):  # the first read reports it, or makes the catalog again
+                db = stack.enter_context(self.opened())
+                self._session.db = None if db is self._in_memory else db
+            try:
+                yield
+            finally:
+                self._session.db = None
+
+    def _end_session(self) -> None:
+        """Close the connection of this thread, because the file is replaced."""
+        if self._session.db is not None:
+            self._session.db.close()
+            self._session.db = None
+
+    @property
+    def _is_mine(self) -> bool:
+        """True in a transaction of this thread."""
+        return self._tx is not None and self._owner == threading.get_ident()
+
+    @contextlib.contextmanager
     def opened(self) -> Iterator[sqlite3.Connection]:
         """Open the catalog for reading. A missing one is made first, so that nothing is paid for twice."""
-        if self._tx is not None and self._owner == threading.get_ident():
+        if self._tx is not None and self._is_mine:
             yield self._tx.db
+            return
+        if self._session.db is not None:
+            yield self._session.db
             return
         with self._connection(create=False) as db:
             if self._is_behind(db) and is_writable(self.root):
@@ -303,6 +340,9 @@ class Catalog:
     @contextlib.contextmanager
     def _connection(self, *, create: bool) -> Iterator[sqlite3.Connection]:
         """Open the file; in memory if there is none and none can be made."""
+        if self._session.db is not None:
+            yield self._session.db
+            return
         try:
             db = self._open()
         except sqlite3.OperationalError as error:
@@ -389,6 +429,7 @@ class Catalog:
 
     def _make(self) -> int:
         """Make the file from the records and the notes of payloads. The caller holds the lock."""
+        self._end_session()
         hidden = hidden_path(self.path)
         try:
             if older_layout.is_there(self.root):

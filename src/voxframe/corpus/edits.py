@@ -20,7 +20,7 @@ import pandas as pd
 
 from voxframe.analysis.speaker_turns import TEXT
 from voxframe.client.response import is_unicode
-from voxframe.corpus.archive import Archive
+from voxframe.corpus.archive import Archive, in_session
 from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.speaker_names import checked_mapping, checked_text
 from voxframe.corpus.speakers import CurrentNames
@@ -401,6 +401,7 @@ class Corrections:
 
         return _turns(transcript_id, self._change(transcript_id, make, author))
 
+    @in_session
     def _change(
         self,
         transcript_id: str,

@@ -15,7 +15,7 @@ import pyarrow.dataset as ds
 
 from voxframe.analysis.recordings import attach
 from voxframe.corpus import reading
-from voxframe.corpus.archive import Archive, MissingTranscriptError, changing
+from voxframe.corpus.archive import Archive, MissingTranscriptError, changing, in_session
 from voxframe.corpus.metadata import Metadata, Wanted, is_named, with_metadata, without_person
 from voxframe.corpus.people import People
 from voxframe.corpus.reading import Where
@@ -64,7 +64,8 @@ def _repeated(read: _Read) -> _Read:
     def repeated(self: Query, name: str, ids: Any = None, *args: Any, **options: Any) -> Any:
         for left in reversed(range(_TRIES)):
             try:
-                return read(self, name, ids, *args, **options)
+                with self._archive.catalog.session():
+                    return read(self, name, ids, *args, **options)
             except MissingTranscriptError:
                 if ids is not None or not left:
                     raise
@@ -89,6 +90,7 @@ class Query:
     def __init__(self, archive: Archive, metadata: Metadata, names: CurrentNames, people: People) -> None:
         self._archive, self._metadata, self._names, self._people = archive, metadata, names, people
 
+    @in_session
     def tables(self, transcript_id: str, *, corrected: bool = True) -> dict[str, pd.DataFrame]:
         """Return every table of one transcript by name."""
         transcript_id = self._archive.recordings.id(transcript_id)
@@ -96,6 +98,7 @@ class Query:
         found = reading.to_frames(self.arrow_tables(transcript_id, names, corrected=corrected))
         return reading.TablesByName({name: attach(frame, self._archive.recordings) for name, frame in found.items()})
 
+    @in_session
     def arrow_tables(
         self, transcript_id: str, names: Collection[str], *, corrected: bool = True
     ) -> dict[str, pa.Table]:
@@ -235,6 +238,7 @@ class Query:
                 at, size = at + size, 2 * size
         return attach(reading.to_frame(name, table.slice(0, limit)), self._archive.recordings)
 
+    @in_session
     def arrow(
         self,
         name: str,
@@ -366,6 +370,7 @@ class Query:
         """Return one table over many transcripts as a Polars LazyFrame."""
         return lazy_frame(name, self._view(name, None if ids is None else reading.identifiers(ids)))
 
+    @in_session
     def sql(
         self,
         query: str,

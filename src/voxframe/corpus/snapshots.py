@@ -34,13 +34,14 @@ from voxframe.corpus import reading
 from voxframe.corpus.archive import Archive, MissingTranscriptError, changing
 from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.metadata import Metadata, Wanted, is_named, to_frame, wanted_names, with_metadata
+from voxframe.corpus.opening import read_json
 from voxframe.corpus.query import Query
 from voxframe.corpus.reading import Where
 from voxframe.corpus.recordings import in_where, one_id
 from voxframe.corpus.store import EXPORTS, View, check_writable
 from voxframe.corpus.store import folder as make_folder
 from voxframe.corpus.tables import parquet_options
-from voxframe.errors import CorpusError
+from voxframe.errors import CorpusError, DamagedFileError
 from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, TRANSCRIPT_TABLES, with_pandas
 from voxframe.validators import Integer, checked, name_list
 
@@ -302,8 +303,8 @@ class Snapshots:
             raise CorpusError(f"the corpus {root} has no snapshot {number}; it has {', '.join(map(str, there))}")
         path = root / "snapshots" / f"v={number}"
         try:
-            manifest = json.loads((path / "manifest.json").read_bytes())
-        except (OSError, ValueError) as e:
+            manifest = read_json(path / "manifest.json", dict[str, Any])
+        except (FileNotFoundError, DamagedFileError) as e:
             raise CorpusError(f"the manifest of {path} cannot be read ({e}); create a new version") from None
         return Snapshot(path, manifest)
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxframe.analysis.speaker_turns import TEXT
-from voxframe.corpus.archive import Archive
+from voxframe.corpus.archive import Archive, in_session
 from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.detection import (
     THRESHOLD,
@@ -115,6 +115,7 @@ class Speakers:
     def __repr__(self) -> str:
         return f"Speakers({str(self._archive.path)!r})"
 
+    @in_session
     def set(
         self,
         transcript_id: str,

@@ -23,7 +23,7 @@ import pandas as pd
 from voxframe._files import private_folder
 from voxframe.client.progress import Progress
 from voxframe.client.waiting import interval
-from voxframe.corpus.archive import Archive
+from voxframe.corpus.archive import Archive, in_session
 from voxframe.corpus.batch.media import UNREADABLE, Recordings, expand, identify, one_source
 from voxframe.corpus.batch.plan import TO_SEND, Plan, make_plan
 from voxframe.corpus.batch.reconcile import find_lost_jobs
@@ -235,6 +235,7 @@ class Batch:
                 raise self._archive.missing(found)
         return found
 
+    @in_session
     def forget(self, transcript_id: str, remote: bool, client: Client | None) -> None:
         """Delete a transcript in an order in which a call that fails can be repeated."""
         checked("remote", remote, Boolean())

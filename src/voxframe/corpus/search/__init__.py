@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from voxframe.analysis.grouping import people_of
 from voxframe.analysis.recordings import attach
-from voxframe.corpus.archive import Archive
+from voxframe.corpus.archive import Archive, in_session
 from voxframe.corpus.metadata import Metadata, Wanted, apart, is_named, join, resolve, without_person
 from voxframe.corpus.people import People
 from voxframe.corpus.query import Query
@@ -137,6 +137,7 @@ class Search:
                 stacklevel=caller(),
             )
 
+    @in_session
     def find(
         self,
         query: SearchQuery,
@@ -226,6 +227,7 @@ class Search:
         about = apart(about, CORPUS_TABLES[table.name].names)
         return rows._replace(ids=wanted if possible is None else sorted(possible), where=where), about
 
+    @in_session
     def counts(
         self,
         query: str | Iterable[str],
