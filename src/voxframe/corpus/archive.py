@@ -23,13 +23,13 @@ from voxframe.corpus.recordings import RecordingNames
 from voxframe.corpus.row_reading import DAMAGE, Located, assemble, rows_of, runs_of
 from voxframe.corpus.speaker_names import NameLog
 from voxframe.corpus.store import EXPORTS, UNFINISHED, Store, Stored, View, check_writable
-from voxframe.corpus.table_batch import TableBatch
 from voxframe.corpus.tables import (
     KINDS,
     Kind,
     Member,
     NewMember,
     NewPart,
+    PartBatch,
     PartDamagedError,
     PartReplacedError,
     Tables,
@@ -114,7 +114,7 @@ class Archive:
         *,
         job: Job | None = None,
         recording: Mapping[str, object] | None = None,
-        batch: TableBatch | None = None,
+        batch: PartBatch | None = None,
     ) -> NewMember:
         """Store a payload and its tables, replacing older ones. The payload is written first."""
         self.check_id(transcript_id, view)
@@ -141,14 +141,9 @@ class Archive:
         if any("\ud800" <= c <= "\udfff" for c in transcript_id):  # cannot be encoded as UTF-8 in Parquet
             raise CorpusError(f"a transcript id is Unicode text; {transcript_id!r} holds half of a surrogate pair")
 
-    @contextlib.contextmanager
-    def batch(self) -> Iterator[TableBatch]:
+    def batch(self) -> contextlib.closing[PartBatch]:
         """Collect the tables of many transcripts, which are written in large parts: see `put`."""
-        batch = TableBatch(self)
-        try:
-            yield batch
-        finally:
-            batch.close()
+        return contextlib.closing(PartBatch(self.write_part))
 
     def raw(self, transcript_id: str, view: View = "transcript") -> bytes:
         """Return the payload byte for byte as received."""

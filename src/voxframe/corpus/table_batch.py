@@ -1,20 +1,16 @@
-"""Tables of many transcripts, collected and written in large parts."""
+"""Payloads of many transcripts, stored while tables are made of others."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from voxframe import frames
+from voxframe.corpus.archive import Archive
 from voxframe.corpus.store import Stored, View
-from voxframe.corpus.tables import NewMember, NewPart, new_member
+from voxframe.corpus.tables import NewMember, PartBatch, new_member
 from voxframe.errors import CorpusError, PayloadError, VoxframeError
-
-if TYPE_CHECKING:
-    from voxframe.corpus.archive import Archive
-
 
 _AHEAD = 3  # payloads that are being stored
 #: Payloads whose recordings are named and whose tables are made together, and their bytes.
@@ -41,15 +37,14 @@ class _Held(NamedTuple):
 
 
 class TableBatch:
-    """Tables of many transcripts, written in large parts. Threads may share it."""
+    """Payloads of many transcripts that are stored while the tables of others are made, and written in large parts."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
         self._thread = ThreadPoolExecutor(1)
         self._held: list[_Held] = []
         self._storing: dict[str, _Storing] = {}
-        self._mutex = threading.Lock()
-        self._parts: dict[View, NewPart] = {}
+        self._parts = PartBatch(archive.write_part)
 
     def put(
         self,
@@ -126,21 +121,7 @@ class TableBatch:
 
     def _settle_first(self) -> None:
         first = self._storing.pop(next(iter(self._storing)))
-        self.add(first.view, first.made(first.stored()))
-
-    def add(self, view: View, new: NewMember) -> None:
-        """Add a transcript. It can be read from the tables on disk after `close`, or earlier."""
-        with self._mutex:
-            if view in self._parts and new.transcript_id in self._parts[view].members:
-                self._write(view)
-            part = self._parts.setdefault(view, NewPart(view))
-            try:
-                part.add(new)
-            except BaseException:  # Ctrl-C, too: some tables may have the transcript and others not
-                del self._parts[view]
-                raise
-            if part.is_full:
-                self._write(view)
+        self._parts.add(first.view, first.made(first.stored()))
 
     def close(self) -> None:
         """Write what was collected."""
@@ -149,9 +130,4 @@ class TableBatch:
             self._settle_all_but(0)
         finally:
             self._thread.shutdown()
-            with self._mutex:
-                for view in [*self._parts]:
-                    self._write(view)
-
-    def _write(self, view: View) -> None:
-        self._archive.write_part(self._parts.pop(view))
+            self._parts.close()

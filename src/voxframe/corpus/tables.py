@@ -13,6 +13,7 @@ import io
 import json
 import os
 import secrets
+import threading
 import time
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -239,6 +240,42 @@ class NewPart:
         finish = in_threads if self.rows > _ROWS else map  # for few rows, threads only take time
         contents = [*finish(_File.finish, self._files.values())]
         return {name: (file.groups, c) for (name, file), c in zip(self._files.items(), contents, strict=True)}
+
+
+class PartBatch:
+    """Transcripts that are collected and written in large parts. Threads may share it.
+
+    Args:
+        write: Writes a part.
+    """
+
+    def __init__(self, write: Callable[[NewPart], None]) -> None:
+        self._write_part = write
+        self._mutex = threading.Lock()
+        self._parts: dict[Kind, NewPart] = {}
+
+    def add(self, kind: Kind, new: NewMember) -> None:
+        """Add a transcript. It can be read from the tables on disk after `close`, or earlier."""
+        with self._mutex:
+            if kind in self._parts and new.transcript_id in self._parts[kind].members:
+                self._write(kind)
+            part = self._parts.setdefault(kind, NewPart(kind))
+            try:
+                part.add(new)
+            except BaseException:  # Ctrl-C, too: some tables may have the transcript and others not
+                del self._parts[kind]
+                raise
+            if part.is_full:
+                self._write(kind)
+
+    def close(self) -> None:
+        """Write what was collected."""
+        with self._mutex:
+            for kind in [*self._parts]:
+                self._write(kind)
+
+    def _write(self, kind: Kind) -> None:
+        self._write_part(self._parts.pop(kind))
 
 
 def _check(content: bytes, crc: int) -> None:

@@ -407,7 +407,7 @@ def main() -> None:
     read: queue.Queue[_Tasks | None] = queue.Queue(1)
     threading.Thread(target=_read, args=(sys.stdin.buffer, read), daemon=True).start()  # while others are performed
     try:
-        with clear_errors(archive.path), archive.batch() as batch:
+        with clear_errors(archive.path), contextlib.closing(TableBatch(archive)) as batch:
             while (some := read.get()) is not None:
                 number, tasks = some
                 with warnings.catch_warnings(record=True) as found:

@@ -16,7 +16,7 @@ from voxframe.corpus.batch.worker_pool import AdaptiveThrottle, is_of_one_job
 from voxframe.corpus.job import Job, new_job
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.services import service_name
-from voxframe.corpus.table_batch import TableBatch
+from voxframe.corpus.tables import PartBatch
 from voxframe.errors import NotFoundError, PayloadError, ServiceError
 from voxframe.options import normalise
 
@@ -34,7 +34,7 @@ _UNLISTED_A_ROUND = 20
 _DELETED = "http://deleted_by_user"
 
 
-def keep(archive: Archive, ledger: Ledger, job: Job, handle: Transcript, batch: TableBatch | None = None) -> Job:
+def keep(archive: Archive, ledger: Ledger, job: Job, handle: Transcript, batch: PartBatch | None = None) -> Job:
     """Store the payload of a finished job, together with the job, and record in the ledger that it is finished."""
     seconds = handle.audio_duration_s
     done = replace(
@@ -103,7 +103,7 @@ class Fetching:
         self._asked.update(job.key for job in turn)
         return iter([*found, *turn])
 
-    def fetch(self, batch: TableBatch, job: Job) -> None:
+    def fetch(self, batch: PartBatch, job: Job) -> None:
         """Fetch one transcript, unless it is not finished or another process is fetching it."""
         ledger = self._ledger
         with ledger.lock(job.key, wait=False) as held, self._throttle.turn():
@@ -176,7 +176,7 @@ class Adoption:
             if item.id not in known and item.status != "error" and item.audio_url not in passed_over
         ]
 
-    def take(self, batch: TableBatch, item: TranscriptItem) -> None:
+    def take(self, batch: PartBatch, item: TranscriptItem) -> None:
         """Add one transcript. If it is not finished, a later sync fetches it."""
         with self.throttle.turn():
             try:
