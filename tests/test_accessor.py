@@ -1,3 +1,5 @@
+import inspect
+
 import matplotlib as mpl
 import pandas as pd
 
@@ -33,3 +35,11 @@ def test_the_accessor_only_delegates() -> None:
     assert words.assign(confidence=0.5).vox.confidence(window_s=1).lines[0].get_ydata().tolist() == [0.5]
     moods = words.assign(sentiment="POSITIVE").vox.sentiment()
     assert [t.get_text() for t in moods.get_legend().get_texts()] == ["positive"]
+
+
+def test_methods_take_every_argument_of_their_functions() -> None:
+    """A method of `df.vox` has the parameters and the docstring of its function, without the DataFrame."""
+    for name in ("talk_time", "speech_activity", "turn_statistics", "delivery", "annotate", "turns", "find_words"):
+        method, function = getattr(accessor.Vox, name), getattr(voxframe.analysis, name)
+        assert [*inspect.signature(method).parameters][1:] == [*inspect.signature(function).parameters][1:]
+        assert (inspect.getdoc(function) or "").startswith(inspect.getdoc(method) or "-")

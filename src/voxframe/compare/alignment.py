@@ -49,7 +49,6 @@ class Tokens(NamedTuple):
 
     Attributes:
         recording: Name of the recording, or None.
-        tokens: The normalised words.
         rows: Row of `table` of each token.
         table: Columns `text`, `speaker`, `start_ms`, `end_ms`, `confidence` and `idx`.
     """
@@ -123,12 +122,7 @@ def pairs(
 
 
 def by_recording(df: pd.DataFrame, on: str | None, purpose: str) -> dict[str | None, pd.DataFrame]:
-    """Return the rows of each recording; without `on` those of the only transcript, under the name None.
-
-    Raises:
-        TypeError: `df` is not a DataFrame.
-        ValueError: A column is missing, or there are several transcripts and no `on`.
-    """
+    """Return the rows of each recording; without `on` those of the only transcript, under the name None."""
     require(df, ("text",) if on is None else ("text", on), purpose)
     if on is None:
         if "transcript_id" in df.columns and df["transcript_id"].nunique() > 1:
@@ -148,11 +142,7 @@ def _recording(name: object) -> str:
 
 
 def common(ref: dict[str | None, Any], hyp: dict[str | None, Any], on: str | None) -> list[str | None]:
-    """Return the recordings that both sides have; warn about the others.
-
-    Raises:
-        OptionError: The sides have no recording in common.
-    """
+    """Return the recordings that both sides have; warn about the others."""
     shared = [name for name in ref if name in hyp]
     if not shared:
         raise OptionError(f"no value of {on!r} is in both the reference and the hypothesis")

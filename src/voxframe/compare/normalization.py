@@ -64,11 +64,7 @@ DEFAULT = ("unicode", "case", "punctuation")
 
 
 def normalizer(rules: Normalization) -> Callable[[str], list[str]]:
-    """Return the function from a text to its normalised words; one instance for both sides of a comparison.
-
-    Raises:
-        OptionError: A rule is unknown.
-    """
+    """Return the function from a text to its normalised words; one instance for both sides of a comparison."""
     if callable(rules):
         return lambda text: rules(text).split()
     given = name_list(rules, "the rules of normalize=")

@@ -76,11 +76,7 @@ def _lists(documents: Sequence[Any]) -> dict[FieldPath, Lists]:
 
 
 def _words(documents: Sequence[Any]) -> tuple[Lists, tuple[pa.Array, Ints, Ints]]:
-    """Return the words, the utterance of each word, and the first word and the number of words of each utterance.
-
-    Raises:
-        FastPathUnsupported: The utterances of a payload do not repeat its words exactly.
-    """
+    """Return the words, the utterance of each word, and the first word and the number of words of each utterance."""
     parts: list[Any] = []
     turn: list[int] = []
     lengths = []

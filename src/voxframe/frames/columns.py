@@ -29,8 +29,6 @@ def from_rows(name: str, transcript_id: str | pa.Array | None, rows: Sequence[tu
     """Build the columns of a table from its rows.
 
     Args:
-        name: Name of the table.
-        transcript_id: Transcript id for every row, or the column.
         rows: Values of all other columns, in the dictionary's order.
 
     Returns:

@@ -32,7 +32,6 @@ class Corrected(NamedTuple):
 
     Attributes:
         tables: The tables, with the column `text_original`.
-        turns: The turns after the edits.
         stale: Positions of the edits that do not fit the transcript, with the reason.
         word_turns: Turn of each row of the corrected table `words`, -1 if none has it.
     """
@@ -240,8 +239,6 @@ class _Words(NamedTuple):
     """The corrected table `words`.
 
     Attributes:
-        table: The table.
-        row: The row of the service that each word is, or is next to.
         turn: Turn of each word, -1 if none has it.
         old_texts: Texts of the service's words.
         touched: Mask of the service's rows in turns that were edited.

@@ -39,7 +39,6 @@ def not_json(raw: bytes, text: str, error: ValueError) -> PayloadError:
     Args:
         raw: The bytes.
         text: The bytes as text.
-        error: The error of the JSON decoder.
     """
     for beginning, kind, advice in _KINDS:
         if beginning.match(raw):

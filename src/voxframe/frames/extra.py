@@ -69,7 +69,6 @@ def unknown(value: Any, shape: Shape) -> dict[str, Any]:
 
     Args:
         value: A decoded object; any other value has no fields.
-        shape: The known fields.
 
     Example:
         >>> from voxframe.frames.json_schema import shape
@@ -100,8 +99,6 @@ def unknown_of_item(name: str, item: Any, shape: Shape) -> dict[str, Any]:
 
     Args:
         name: Name of the list or map. An element that does not fit is returned under this name.
-        item: The element.
-        shape: Its known fields.
     """
     return {name: item.value} if isinstance(item, Misfit) else unknown(item, shape)
 
@@ -115,11 +112,7 @@ def json_text(value: Any, *, exact: bool = True) -> str:
     """Encode any decoded value as JSON; NaN and infinity become null, unpaired surrogates U+FFFD.
 
     Args:
-        value: The value.
         exact: False if orjson decoded the value, because it may lose digits of large integers.
-
-    Raises:
-        FastPathUnsupported: An integer may have lost digits.
     """
     try:
         text = orjson.dumps(value, _original).decode()
@@ -149,11 +142,7 @@ def extra_text(found: Mapping[str, Any], *, exact: bool = True) -> str | None:
 
 
 def decoded(raw: bytes | msgspec.Raw) -> Any:
-    """Decode a part of a payload for the fast path.
-
-    Raises:
-        FastPathUnsupported: orjson cannot read it.
-    """
+    """Decode a part of a payload for the fast path."""
     try:
         return orjson.loads(bytes(raw))
     except orjson.JSONDecodeError:
@@ -181,11 +170,7 @@ def without_lists(raw: bytes, doc: Any) -> Any:
     """Decode a payload to plain Python objects, with an empty list in place of everything that `doc` left raw.
 
     Args:
-        raw: The payload.
         doc: The result of `voxframe.frames.json_schema.decoder` for these bytes.
-
-    Raises:
-        FastPathUnsupported: orjson cannot read it.
     """
     base = _address(raw)
     kept, end = [], 0
@@ -239,16 +224,8 @@ def unknown_texts(
     hundredth of the time of decoding. Otherwise, the names that are not known are searched for, and a decoder reads
     only the fields with these names. An unknown field in every word takes a quarter of the time of decoding.
 
-    Args:
-        raws: Raw lists of objects.
-        items: The values that were read of all these objects.
-        shape: Known fields of an object.
-
     Returns:
         None if it is uncertain whether all fields were found: the objects have to be decoded.
-
-    Raises:
-        FastPathUnsupported: A value needs the tolerant path.
     """
     text = b"".join([b" " * _WINDOW, *raws])
     values = _values(items)
@@ -279,11 +256,7 @@ def unknown_texts(
 
 
 def _lines(names: Collection[str], raws: Sequence[bytes | msgspec.Raw]) -> bytes | None:
-    """Return an object with only the named fields for each object in the lists, as JSON lines; None if unreadable.
-
-    Raises:
-        FastPathUnsupported: A number may be written in another way than by the tolerant path.
-    """
+    """Return an object with only the named fields for each object in the lists, as JSON lines; None if unreadable."""
     try:
         lists = _decoder(tuple(sorted(names))).decode(b"[%b]" % b",".join(raws))
         lines = _ENCODER.encode_lines([item for items in lists if items for item in items])
@@ -377,13 +350,7 @@ def _values(items: pa.StructArray) -> int:
 
 
 def _nulls(text: bytes, lines: bytes, items: pa.StructArray) -> int:
-    """Count the known fields that are null rather than absent, in objects whose fields are scalars.
-
-    Args:
-        text: The objects.
-        lines: Their unknown fields, in which nested objects may have the same names.
-        items: The values that were read.
-    """
+    """Count the known fields that are null rather than absent, in objects whose fields are scalars."""
     count = 0
     for place, kind in enumerate(items.type):
         if items.field(place).null_count:

@@ -70,15 +70,8 @@ def read_lists(
 
     Args:
         objects: For each object that has lists, their raw JSON, in the order of `raw_lists(names)`.
-        names: The tables to read the lists for.
         whole: The same lists decoded with all their fields, if the raw ones come from the tolerant path;
             None otherwise.
-
-    Returns:
-        The lists by their path in an object.
-
-    Raises:
-        FastPathUnsupported: A value needs the tolerant path.
     """
     arrays = _native(objects, names) if whole is None else _repaired(objects, names)
     found = {}
@@ -158,10 +151,7 @@ class _Plan:
     """Plan to build a table from a list.
 
     Attributes:
-        root: The path to the list.
-        inner: Steps from an item to a nested list, and from its items to the next.
         positions: Columns for the index in each of these lists.
-        leaves: Each column that has a path in the payload, the depth of its list, and its path from an item.
         shape: Shape of an item.
     """
 
@@ -204,11 +194,7 @@ def columns(names: Iterable[str], lists: Mapping[FieldPath, Lists]) -> dict[str,
     """Build the list-based columns and the index columns of some tables, by table name.
 
     Args:
-        names: The tables.
         lists: Lists by their path, as `read_lists` returned them.
-
-    Raises:
-        FastPathUnsupported: A value needs the tolerant path.
     """
     made = {name: _columns(_plan(name), lists) for name in names}
     # Converting all numbers of one type at once costs little more than one column.

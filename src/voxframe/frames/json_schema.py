@@ -30,11 +30,7 @@ WORD_LIST = {
 
 
 def chosen(names: Collection[str] | None, allowed: tuple[str, ...]) -> frozenset[str]:
-    """Return the requested tables; all allowed ones if `names` is None.
-
-    Raises:
-        OptionError: A name is not among the allowed.
-    """
+    """Return the requested tables; all allowed ones if `names` is None."""
     if names is None:
         return frozenset(allowed)
     wanted = frozenset([names] if isinstance(names, str) else names)
@@ -46,12 +42,6 @@ def chosen(names: Collection[str] | None, allowed: tuple[str, ...]) -> frozenset
 @lru_cache(maxsize=64)
 def shape(names: frozenset[str]) -> dict[str, Any]:
     """Return the shape of the part of a payload that the named tables are built from.
-
-    Args:
-        names: Tables, all built from the same response of the service.
-
-    Returns:
-        The tree. Paths of other tables are absent, so that a reader can skip them.
 
     Example:
         >>> shape(frozenset({"entities"}))["entities"]["[]"]["text"].description
@@ -73,9 +63,6 @@ def known_fields(names: frozenset[str]) -> dict[str, Any] | None:
     """Return the shape of everything that the dictionary defines in a response of the service.
 
     None if no row for the response itself is requested, because its unknown fields would have no row.
-
-    Args:
-        names: Tables, all built from that response.
     """
     every = same_response(names)
     return None if "transcripts" in every - names else shape(every)
@@ -118,9 +105,6 @@ def skipped(names: frozenset[str]) -> list[tuple[tuple[str, ...], tuple[bytes, b
 
     The second byte is that of null. A value that begins with another byte has a wrong type. It belongs in the row of
     the response, so code that builds this row must check the first byte.
-
-    Args:
-        names: Tables, all built from the same response of the service.
     """
     return _skipped(shape(names), known_fields(names) or {}, ())
 
@@ -148,7 +132,6 @@ def decoder(names: frozenset[str], *, strict: bool = False) -> msgspec.json.Deco
     item.
 
     Args:
-        names: Tables, all built from the same response of the service.
         strict: Refuse unknown fields outside the raw lists if a requested table has a row for them. This takes no
             extra time.
     """

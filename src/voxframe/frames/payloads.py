@@ -45,10 +45,8 @@ class Head:
     """The fields of a payload that identify it.
 
     Attributes:
-        kind: Kind of response.
         id: Id of the transcript; None if absent.
         status: Status of the transcript; None if absent.
-        fields: Names of all fields.
         audio_url: URL of the media; None if absent.
     """
 
@@ -68,9 +66,6 @@ def payloads(raw: bytes) -> Iterator[tuple[str, bytes]]:
     Yields:
         The location ("" for a single payload, "[2]" in a list, ":3" for the third line) and the payload's bytes,
         unchanged. Unreadable payloads are yielded too.
-
-    Raises:
-        PayloadError: The bytes begin like a list but are not a valid one, or the list is empty.
 
     Example:
         >>> list(payloads(b'[{"data": {"id": "a", "words": []}}]'))
@@ -103,11 +98,7 @@ def members_of_payloads(raw: bytes) -> Iterator[tuple[str, bytes, Members]]:
 
 
 def head(raw: bytes) -> Head:
-    """Return the kind, id, status and field names of a payload.
-
-    Raises:
-        PayloadError: The payload is not a JSON object, or is neither a transcript nor an export.
-    """
+    """Return the kind, id, status and field names of a payload."""
     return head_of(raw, _members(raw))
 
 
@@ -160,9 +151,6 @@ def early_head(raw: bytes) -> Head | None:
 def encode(document: Mapping[str, Any]) -> bytes:
     """Encode an object as JSON; NumPy values and decimals become numbers, missing values of pandas become null.
 
-    Raises:
-        PayloadError: JSON cannot represent a value.
-
     Example:
         >>> encode({"confidence": Decimal("0.5")})
         b'{"confidence":0.5}'
@@ -201,7 +189,6 @@ def with_fields(raw: bytes, fields: bytes | msgspec.Raw) -> bytes:
     """Return a payload with other values of some fields. All others stay as they are.
 
     Args:
-        raw: The payload.
         fields: The fields as a JSON object. With `redact_pii`, unknown fields of the payload are left out, because they
             may hold the text without redaction.
 

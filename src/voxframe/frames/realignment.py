@@ -17,7 +17,6 @@ class TurnWord:
     """A word of a turn that can be corrected.
 
     Attributes:
-        text: The word.
         start: Start in milliseconds, or None.
         end: End in milliseconds, or None.
         place: Its place among all words of the transcript; between two numbers if it was added.
@@ -48,7 +47,6 @@ def realign(words: Sequence[TurnWord], text: str, start: int | None = None, end:
 
     Args:
         words: The words of the turn. A turn without words gets none.
-        text: The corrected text.
         start: Start of the turn in milliseconds, for words before the first one.
         end: End of the turn in milliseconds.
 
@@ -118,10 +116,6 @@ def _replaced(
     """Return words in the place of others.
 
     Args:
-        words: The words that are replaced.
-        tokens: The new texts.
-        left: The word before.
-        right: The word after.
         gap: Time between these two, in milliseconds.
     """
     if len(words) == len(tokens):

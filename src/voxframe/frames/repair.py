@@ -35,14 +35,10 @@ def repair_payload(raw: bytes, shape: Shape) -> tuple[bytes, dict[str, Any]]:
 
     Args:
         raw: A JSON object. A byte order mark, invalid UTF-8, NaN and lone surrogates are accepted.
-        shape: The fields to keep.
 
     Returns:
         UTF-8 JSON that the strict decoder of the same shape reads, and the payload with all its original fields, each
         value that became null in a `Misfit`.
-
-    Raises:
-        PayloadError: The payload is not a JSON object: empty, truncated, a web page, ...
     """
     repair = _Repair()
     document = parse(bytes(raw), repair)

@@ -48,12 +48,6 @@ def response_table(source: Responses) -> pa.Table:
     Args:
         source: Responses. Bare JSON of the service does not include the request, so those columns are null.
 
-    Returns:
-        A table with exactly the Arrow schema of the data dictionary.
-
-    Raises:
-        PayloadError: An item is not a response of a language model.
-
     Example:
         >>> table = response_table({"request_id": "r", "response": "Rain.", "usage": {"output_tokens": 2}})
         >>> table.select(["response", "output_tokens"]).to_pylist()
@@ -171,12 +165,6 @@ def stream_table(source: Messages) -> pa.Table:
         source: A session, open or closed, or messages. Bare JSON messages belong to the session of the latest
             SessionBegins before them.
 
-    Returns:
-        A table with exactly the Arrow schema of the data dictionary.
-
-    Raises:
-        PayloadError: A message is not a JSON object, or the source holds no messages.
-
     Example:
         >>> table = stream_table([{"message_type": "FinalTranscript", "text": "Hello.", "audio_start": 0}])
         >>> table.select(["message_idx", "text", "start_ms"]).to_pylist()
@@ -199,13 +187,6 @@ def stream_word_table(source: Messages, *, finals_only: bool = False) -> pa.Tabl
 
     Args:
         source: Like `source` of `stream_table`.
-        finals_only: Leave out the words of partial transcripts, which the final ones repeat.
-
-    Returns:
-        A table with exactly the Arrow schema of the data dictionary.
-
-    Raises:
-        PayloadError: A message is not a JSON object, or the source holds no messages.
     """
     rows = [
         {

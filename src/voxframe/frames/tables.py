@@ -130,13 +130,8 @@ def read(raw: bytes, names: frozenset[str], make: Callable[[Any, Rest], T], docu
     """Decode a payload by the fast path, or by the tolerant path if that refuses, and pass it to `make`.
 
     Args:
-        raw: The payload.
-        names: The tables to decode the payload for.
         make: Called with the decoded payload and its remaining fields; its result is returned.
         document: The payload decoded for all tables, without unknown fields. None (default): decode it.
-
-    Raises:
-        PayloadError: The payload is not a JSON object.
     """
     try:
         return _fast(raw, names, make) if document is None else make(document, Rest(None, whole=False))

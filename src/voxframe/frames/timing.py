@@ -44,7 +44,6 @@ def timed(
     before its turn and ends not after it. A time stays null if no known time precedes it or none follows.
 
     Args:
-        text: Texts of the words.
         start: Their own starts in ms, null if unknown.
         end: Their own ends in ms, null if unknown.
         owner: Turn of each word, -1 if none has it.

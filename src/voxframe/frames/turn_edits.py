@@ -32,7 +32,6 @@ class Was:
     Attributes:
         start: Start in milliseconds, or None.
         end: End in milliseconds, or None.
-        text: Its text.
     """
 
     start: int | None
@@ -90,12 +89,8 @@ class Turn:
     Attributes:
         idx: `utterance_idx`.
         was: The turn as the service sent it; None if it was split off.
-        speaker: Speaker label.
-        channel: Channel.
         source: Row in the table `utterances` that it is or was split off from; None if that table has no rows.
-        before: Its text before it was corrected and its words were given other speakers.
         base: Its words without the last correction of the text.
-        words: Its words.
         text: Its corrected text; None if it was not corrected, or was reshaped since.
         edited: True if an edit changed it.
         reshaped: True if it was split or merged, or a boundary moved.
@@ -184,7 +179,6 @@ class TurnEdits:
 
     Args:
         turns: The turns as the service sent them, without words, in order.
-        words_of: Returns the words of such a turn.
 
     Attributes:
         turns: The turns by `utterance_idx`, in order.
@@ -211,9 +205,6 @@ class TurnEdits:
         - "merge": `other`, the turn to append.
         - "move": `other`, the next turn; `words`, the number of its words to take, or to give if negative.
         - "time": `word`, `start_ms`, `end_ms`.
-
-        Raises:
-            OptionError: The turn does not exist, or the edit does not fit it.
         """
         value = edit.value
         if edit.action == "split":
@@ -251,11 +242,7 @@ class TurnEdits:
         return next(same, turn.idx)
 
     def next_of(self, idx: int) -> int:
-        """Return the index of the next turn on the same channel.
-
-        Raises:
-            OptionError: There is no such turn, or none after it.
-        """
+        """Return the index of the next turn on the same channel."""
         order = list(self.turns)
         for other in order[order.index(idx) + 1 :]:
             if self.turns[other].channel == self.turns[idx].channel:

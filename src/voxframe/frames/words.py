@@ -51,12 +51,7 @@ def read_words(whole: RawList, turns: Sequence[Any], rest: Rest) -> tuple[Lists,
     only once, utterance by utterance, which also gives the counts. The same applies if only the utterances have words.
 
     Args:
-        whole: The words of the transcript, raw.
-        turns: The decoded utterances, each with its words raw.
         rest: The fields of the payload that are not decoded.
-
-    Raises:
-        FastPathUnsupported: A value needs the tolerant path.
     """
     parts = [turn.words for turn in turns]
     # The tolerant path drops unknown fields from the raw words, and copies may differ in those.
@@ -90,15 +85,8 @@ def word_tables(
     utterance that differ in any field are kept in `utterance_words`.
 
     Args:
-        names: Requested tables.
-        transcript_id: Transcript id for every row.
-        words: The words of the transcript.
-        turns: The decoded utterances, each with its words raw.
         counts: Number of words per utterance, as returned by `read_words`.
         rest: The fields of the payload that are not decoded.
-
-    Raises:
-        FastPathUnsupported: A value needs the tolerant path.
     """
     if counts is not None:
         starts = np.where(counts > 0, np.cumsum(counts) - counts, -1)
@@ -146,11 +134,7 @@ def copies(lists: Sequence[RawList], whole: Sequence[Sequence[Any]] | None) -> t
     """Return the columns of the words of consecutive lists, and the length of each list.
 
     Args:
-        lists: The lists, raw.
         whole: Each list decoded with all fields, in a list of its own, if the raw ones come from the tolerant path.
-
-    Raises:
-        FastPathUnsupported: A value needs the tolerant path.
     """
     found = read_lists([[words] for words in lists], _ONLY_WORDS, whole)
     return columns(_ONLY_WORDS, found)["words"], _counts(found["words",])
@@ -183,10 +167,8 @@ def turn_rows(
     """Return the rows of `utterances`.
 
     Args:
-        turns: The decoded utterances.
         limits: Start, end and `timing` of each.
         starts: Index of the first word of each; -1 if it is unknown.
-        counts: Number of words of each.
         rest: The fields of the payload that are not decoded.
     """
     extra: Sequence[str | None] = [
@@ -246,9 +228,6 @@ def runs(words: Columns, copies: Columns, counts: Ints, by: Sequence[str]) -> In
     """Find the words of each part of a transcript, given as a copy of its words, among all words.
 
     Args:
-        words: Columns of all words.
-        copies: Columns of the words of all parts, concatenated.
-        counts: Number of words of each part.
         by: Columns in which copy and word must be equal.
 
     Returns:

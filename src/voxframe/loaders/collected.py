@@ -27,7 +27,6 @@ class Collected:
     If the first is not finished, such as a response with the status "processing", a later one takes its place.
 
     Attributes:
-        good: The tables that are kept.
         count: Number of payloads, including those that are not kept.
     """
 
@@ -42,12 +41,7 @@ class Collected:
         return transcript_id in self._of
 
     def add(self, made: Made, name: str) -> bool:
-        """Add the tables of one payload. Return False if they are left out.
-
-        Args:
-            made: The tables.
-            name: Name of the source, for messages.
-        """
+        """Add the tables of one payload. Return False if they are left out."""
         self.count += 1
         for transcript_id in ids_in(made):
             for place, (before, source) in enumerate(self._of.get(transcript_id, ())):

@@ -231,15 +231,9 @@ class _Reads(NamedTuple):
     """Ways to read the tables of a loader.
 
     Attributes:
-        names: Names of the tables.
-        of_bytes: Builds the tables of a payload.
-        of_remote: Reads or fetches the tables of one transcript.
         empty: Collects transcripts without rows.
         refresh: Fetch transcripts even if the corpus has them.
         limit: Number of rows after which no further source is read. None: read all.
-        corrected: Apply corrections.
-        stems: Collects the names of payload files, by transcript id.
-        corpora: Collects the names of the corpora that are read.
     """
 
     names: Collection[str]
@@ -276,11 +270,7 @@ class _Reads(NamedTuple):
 
 
 def _made(source: Sources, client: Fetcher | None, corpus: Corpus | None, reads: _Reads) -> list[Made]:
-    """Build the tables of each payload of each source; warn of payloads that are left out.
-
-    Raises:
-        PayloadError: A source is invalid, or no payload can be read.
-    """
+    """Build the tables of each payload of each source; warn of payloads that are left out."""
     check_client(client, "fetch")
     if isinstance(source, Corpus):
         corpus, source = _only(source, corpus), source.ids()
@@ -444,11 +434,7 @@ def _says_nothing(tables: Mapping[str, frames.Arrays]) -> bool:
 
 
 def _plain(raw: bytes) -> Head:
-    """Identify a payload that gave empty tables.
-
-    Raises:
-        PayloadError: It is neither a transcript nor an export, or it is an envelope around one.
-    """
+    """Identify a payload that gave empty tables."""
     if [*payloads(raw)] != [("", raw)]:
         raise PayloadError("the payload is in an envelope")  # never shown: the caller reads the payload in it
     return head(raw)

@@ -81,7 +81,6 @@ class Remote:
     """A transcript of a service.
 
     Attributes:
-        transcript_id: Id of the transcript.
         fetch: Fetches a view of it from the service; None without a client.
         handle: The handle passed as a source, if any; its own response may suffice.
     """
@@ -148,12 +147,7 @@ def resolve(source: Source, client: Fetcher | None) -> Content | Remote:
     """Return the content of a source, or the remote transcript that it refers to.
 
     Args:
-        source: A single source.
         client: Client that fetches ids; None: ids can only be read from a corpus.
-
-    Raises:
-        PayloadError: It is not a source, or a file that is missing or cannot be read.
-        UnreadableFileError: It is a damaged file.
     """
     if isinstance(source, Mapping):
         return Content(encode(source))
@@ -207,18 +201,10 @@ def cached_tables(
     """Return tables of a transcript from the corpus if it has a final status there, otherwise from the service.
 
     Args:
-        corpus: Corpus to read from and to store in.
-        remote: The transcript.
-        names: Requested tables.
         refresh: Fetch the transcript even if the corpus has it.
-        corrected: Apply corrections.
 
     Returns:
         The tables by name. An unfinished transcript gives partial tables and a warning, and is not stored.
-
-    Raises:
-        PayloadError: The corpus does not have the transcript, and there is no client to fetch it.
-        ServiceError: The service did not return the transcript.
     """
     if not refresh and remote.transcript_id in corpus:
         return corpus._query.arrow_tables(remote.transcript_id, names, corrected=corrected)
@@ -249,18 +235,11 @@ def cached_export(
     The transcript itself is stored first, because the words of an export are located in its table of words.
 
     Args:
-        corpus: Corpus to read from and to store in.
-        remote: The transcript.
         view: "sentences" or "paragraphs".
         refresh: Fetch the export even if the corpus has it.
-        corrected: Apply corrections.
 
     Returns:
         The table; without rows if the transcript is not completed, because the service has no exports of it.
-
-    Raises:
-        PayloadError: The corpus does not have the export, and there is no client to fetch it.
-        ServiceError: The service did not return the export.
     """
     transcripts = cached_tables(corpus, remote, ("transcripts",), corrected=False)["transcripts"]
     if transcripts["status"][0].as_py() != "completed":
