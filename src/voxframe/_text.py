@@ -32,11 +32,20 @@ FUNCTION_WORDS = frozenset(
     with would yeah yes yet you your yours
     """.split()
 )
-# Scripts without spaces between words: Thai, Lao, Burmese, Japanese, Chinese, and their punctuation.
+# Scripts without spaces between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese, and their punctuation.
 UNSPACED = (
-    "[\u0e00-\u0eff\u1000-\u109f\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef"
+    "\U00020000-\U0003ffff]"
 )
 _NO_SPACE = re.compile(f"(?<={UNSPACED}) (?={UNSPACED})")
+_UNSPACED = re.compile(UNSPACED)
+_HYPHEN = re.compile("[-\u2010-\u2015\u2212]")
+# A character of such a script with its vowel signs and tone marks, also stacked ones, or a run of other characters.
+_MARKS = (
+    "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u1056-\u1059\u105e-\u1060\u1062-\u1064"
+    "\u1067-\u106d\u1071-\u1074\u1082-\u108d\u108f\u109a-\u109d\u17b4-\u17d3\u17dd\u3099\u309a\ufe00-\ufe0f"
+)
+_CLUSTER = re.compile(f"{UNSPACED}(?:[{_MARKS}]|(?<=[\u1039\u17d2]){UNSPACED})*|(?:(?!{UNSPACED}).)+")
 _NOT_SPOKEN = re.compile(r"(?<=\d),(?=\d)|(?!(?<=\d)\.(?=\d))[\W_]")  # "3,000" is 3000, but "3.5" is not 35
 
 #: Punctuation that ends a sentence, in all scripts.
@@ -128,7 +137,55 @@ def search_form(word: str) -> str:
         >>> search_form("Runner's"), search_form("3,000."), search_form("3.5")
         ('runners', '3000', '3.5')
     """
-    return _NOT_SPOKEN.sub("", unicodedata.normalize("NFKC", word).casefold())
+    if word.isascii():
+        return _NOT_SPOKEN.sub("", word.casefold())
+    return _NOT_SPOKEN.sub(_sign, unicodedata.normalize("NFKC", word).casefold())
+
+
+def _sign(match: re.Match[str]) -> str:
+    """Return a vowel sign or tone mark of the scripts of South and South-East Asia; no other sign is spoken."""
+    is_kept = "\u0900" <= match[0] <= "\u1cff" and unicodedata.category(match[0])[0] == "M"
+    return match[0] if is_kept else ""
+
+
+def is_unspaced(text: str) -> bool:
+    """Return True if a text has letters of a script without spaces between words."""
+    return not text.isascii() and _UNSPACED.search(text) is not None
+
+
+def pieces(word: str) -> list[str]:
+    """Return the parts of a word that are counted and searched.
+
+    These are its parts between hyphens, and in scripts without spaces its characters, with their vowel signs and tone
+    marks.
+
+    Example:
+        >>> pieces("third-party"), pieces("用pandas吧。"), pieces("ที่นี่")
+        (['third', 'party'], ['用', 'pandas', '吧', '。'], ['ที่', 'นี่'])
+    """
+    if word.isascii():
+        return [part for part in word.split("-") if part]
+    return [piece for part in _HYPHEN.split(unicodedata.normalize("NFKC", word)) for piece in _CLUSTER.findall(part)]
+
+
+def split_words(text: str) -> list[str]:
+    """Split a text at white space, and between the characters of scripts without spaces. Punctuation stays at its word.
+
+    Example:
+        >>> split_words("Good day."), split_words("今天很好。")
+        (['Good', 'day.'], ['今', '天', '很', '好。'])
+    """
+    if text.isascii() or not _UNSPACED.search(text):
+        return text.split()
+    found: list[str] = []
+    for word in text.split():
+        first = len(found)
+        for piece in _CLUSTER.findall(word):
+            if len(found) > first and not search_form(piece):
+                found[-1] += piece
+            else:
+                found.append(piece)
+    return found
 
 
 def cues(words: Iterable[Cue], chars: int = DEFAULT_CHARS, speaker: str | None = None) -> Iterator[Cue]:

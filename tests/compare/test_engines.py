@@ -125,4 +125,4 @@ def test_numbers_of_a_bootstrap_are_checked(value: object) -> None:
     with pytest.raises(OptionError, match=r"^context must be a whole number of at least 0"):
         disagreements(aligned, context=value)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match=r"^rate must be one of wer, cer"):
-        compare_engines(aligned, aligned, rate=value)  # type: ignore[arg-type]
+        compare_engines(aligned, aligned, rate=value or "none")  # type: ignore[arg-type]

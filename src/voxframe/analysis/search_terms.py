@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from voxframe._text import search_form
+from voxframe._text import FUNCTION_WORDS, is_unspaced, pieces, search_form
 from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.speaker_turns import TEXT, require
 from voxframe.errors import OptionError
@@ -28,8 +29,10 @@ _ACCENTS = re.compile("[\u0300-\u036f]")  # excludes the vowel signs of Indic sc
 def find_words(words: pd.DataFrame, queries: str | Iterable[str]) -> pd.DataFrame:
     """Find every occurrence of words and phrases, by the rules of `Corpus.search`.
 
-    Case, accents and punctuation are ignored. `*` inside a word matches any letters; alone, it matches any word. A
-    phrase matches consecutive words of one transcript and one channel, in the order of the rows.
+    Case, accents and punctuation are ignored, and a hyphen is a space: `third party`, `third-party` and `thirdparty`
+    find each other. In scripts without spaces, such as Chinese and Thai, each character is a word. `*` inside a word
+    matches any letters; alone, it matches any word. A phrase matches
+    consecutive words of one transcript and one channel, in the order of the rows.
 
     Args:
         words: Words, as returned by `voxframe.load_words`. In longer rows, such as turns, an occurrence has the times
@@ -69,8 +72,8 @@ def find_words(words: pd.DataFrame, queries: str | Iterable[str]) -> pd.DataFram
         run += np.r_[0, np.cumsum(np.diff(part[row]) != 0)] if len(row) else 0
     found = []
     for query, terms in asked.items():
-        first = _phrase(token, run, [_wanted(keys, term) for term in terms])
-        begin, end = row[first], row[first + len(terms) - 1]
+        first, last = _occurrences(token, run, row, keys, terms)
+        begin, end = row[first], row[last]
         place = np.argsort(begin, kind="stable")
         matches = words.iloc[begin[place]].drop(columns="text").reset_index(drop=True)
         matches["end_ms"] = words["end_ms"].array.take(end[place])
@@ -80,6 +83,19 @@ def find_words(words: pd.DataFrame, queries: str | Iterable[str]) -> pd.DataFram
         found.append(matches)
     empty = words.iloc[:0].drop(columns="text").assign(term=pd.Series(dtype=TEXT), match_idx=np.empty(0, np.int64))
     return pd.concat(found, ignore_index=True) if found else empty
+
+
+def _occurrences(token: Array, run: Array, row: Array, keys: Array, terms: list[Term]) -> tuple[Array, Array]:
+    """Return the first and the last token of each match of a phrase or of one of its variants."""
+    used = frozenset(keys.tolist())
+    found = []
+    for variant in (Variant(terms), *variants(terms, used.__contains__)):
+        first = _phrase(token, run, [_wanted(keys, term) for term in variant.terms])
+        if variant.hyphen is not None:
+            first = first[row[first + variant.hyphen] == row[first + variant.hyphen + 1]]
+        found.append(np.stack([first, first + len(variant.terms) - 1]))
+    every = np.concatenate(found, axis=1)
+    return tuple(every[:, np.lexsort(every[::-1])])
 
 
 def _wanted(keys: Array, term: Term) -> Array:
@@ -113,10 +129,17 @@ def fold(word: str) -> str:
 
 
 def spoken(text: str) -> list[str]:
-    """Return the normalized words of a text, without words that contain only punctuation."""
+    """Return the normalized words of a text, without words that contain only punctuation.
+
+    A hyphen separates words. In scripts without spaces, such as Chinese and Thai, each character is a word.
+
+    Example:
+        >>> spoken("The third-party, ..."), spoken("今天")
+        (['the', 'third', 'party'], ['今', '天'])
+    """
     if text.isascii() and text.isalnum():  # fast path for most words
         return [text.lower()]
-    return [word for word in map(fold, text.split()) if word]
+    return [token for word in text.split() for token in map(fold, pieces(word)) if token]
 
 
 @dataclass(frozen=True)
@@ -125,9 +148,16 @@ class Term:
 
     Attributes:
         parts: The text between the wildcards (`*`); a single part if the word has no wildcard.
+        hyphen: True if a hyphen joins it to the next word of the query.
     """
 
     parts: tuple[str, ...]
+    hyphen: bool = field(default=False, compare=False)
+
+    @property
+    def word(self) -> str | None:
+        """The word, if it has no wildcard."""
+        return self.parts[0] if len(self.parts) == 1 else None
 
     @property
     def any_word(self) -> bool:
@@ -143,14 +173,64 @@ def parse(query: str) -> list[Term]:
 
     Example:
         >>> parse("the Econom*")
-        [Term(parts=('the',)), Term(parts=('econom', ''))]
+        [Term(parts=('the',), hyphen=False), Term(parts=('econom', ''), hyphen=False)]
     """
     if not isinstance(query, str):
         raise OptionError(f"a search query must be a text, such as 'climate change', not {shown(query)}")
-    terms = [Term(tuple(map(fold, word.split("*")))) for word in query.split()]
-    terms = [term for term in terms if len(term.parts) > 1 or term.parts[0]]
+    terms = [term for word in query.split() for term in _terms(word)]
     if all(term.any_word for term in terms):
         raise OptionError(
             f"the query {query!r} has no word to search for; give words, phrases, or words that contain *"
         )
     return terms
+
+
+def _terms(word: str) -> list[Term]:
+    """Return the terms of a word of a query: its parts between hyphens, and its characters in unspaced scripts."""
+    if "*" in word and is_unspaced(word):  # a wildcard beside a character is a word of its own
+        word = " * ".join(word.strip("*").split("*"))
+        return [term for part in word.split() for term in ([Term(("", ""))] if part == "*" else _terms(part))]
+    parts = [tuple(map(fold, part.split("*"))) for part in pieces(word)]
+    terms = [Term(part, hyphen=not is_unspaced(word)) for part in parts if len(part) > 1 or part[0]]
+    return [*terms[:-1], *(replace(term, hyphen=False) for term in terms[-1:])]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Another way to write a query: two of its words as one, or one as two.
+
+    Attributes:
+        terms: Its terms.
+        hyphen: Position of the first of two words that must have a hyphen between them; None if a space will do.
+    """
+
+    terms: list[Term]
+    hyphen: int | None = None
+
+
+def variants(terms: Sequence[Term], is_used: Callable[[str], bool]) -> Iterator[Variant]:
+    """Yield the other ways to write a phrase as compound words.
+
+    Two words of a query are also one, and one is two with a hyphen or a space. If the first is a function word, only
+    the hyphen joins them, so that "may be" is not "maybe".
+
+    Args:
+        terms: The phrase.
+        is_used: Returns True if a word occurs.
+    """
+    for n, (term, after) in enumerate(pairwise(terms)):
+        if term.word and after.word and _compounds(term.word, after.word):
+            whole = term.word + after.word
+            if (term.hyphen or term.word not in FUNCTION_WORDS) and is_used(whole):
+                yield Variant([*terms[:n], Term((whole,)), *terms[n + 2 :]])
+    for n, term in enumerate(terms):
+        for cut in range(1, len(term.word or "")):
+            first, second = (term.word or "")[:cut], (term.word or "")[cut:]
+            if _compounds(first, second) and is_used(first) and is_used(second):
+                parts = [Term((first,)), Term((second,))]
+                yield Variant([*terms[:n], *parts, *terms[n + 1 :]], n if first in FUNCTION_WORDS else None)
+
+
+def _compounds(first: str, second: str) -> bool:
+    """Return True if two words can be parts of a compound: not two numbers, nor characters of unspaced scripts."""
+    return not (first.isdecimal() and second.isdecimal()) and not is_unspaced(first + second)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from voxframe._text import join_words, quantity
+from voxframe._text import is_spaced, join_words, quantity
 from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.speaker_turns import TEXT, floats, require, row_speakers
 from voxframe.compare.normalization import DEFAULT, Normalization, normalizer
@@ -230,13 +230,13 @@ def _characters(
     lengths = []
     rows = []
     for words, at in ((ref, left), (hyp, right)):
-        length = np.array([len(token) + 1 for token in words.tokens], np.int64)
-        length[-1:] -= 1  # no space after the last
+        spaced = [*is_spaced(words.tokens.tolist())[1:], False]
+        length = np.array([*map(len, words.tokens)], np.int64) + np.array(spaced[: len(words.tokens)], np.int64)
         lengths.append(length)
         rows.append(np.repeat(np.flatnonzero(at >= 0), length))
     chars, edits = np.zeros(len(left), np.int64), np.zeros(len(left), np.int64)
     chars[left >= 0] = lengths[0]
-    for op in Levenshtein.editops(" ".join(ref.tokens), " ".join(hyp.tokens)):
+    for op in Levenshtein.editops(join_words(ref.tokens), join_words(hyp.tokens)):
         edits[rows[1][op.dest_pos] if op.tag == "insert" else rows[0][op.src_pos]] += 1
     return chars, edits
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from voxframe._text import quantity
+from voxframe._text import is_unspaced, quantity
 from voxframe.analysis.grouping import By, bin_keys, group_columns, key_list, ratio, time_bin
 from voxframe.analysis.speaker_turns import TEXT, require
 from voxframe.analysis.statistics import Bootstrap, Sums, group_number, summed
@@ -100,7 +100,7 @@ def compare_engines(
     alignment_b: pd.DataFrame,
     by: By = None,
     *,
-    rate: Literal["wer", "cer"] = "wer",
+    rate: Literal["wer", "cer"] | None = None,
     resample: str = "recording",
     level: float = 0.95,
     resamples: int = 1000,
@@ -118,7 +118,8 @@ def compare_engines(
             has are left out with a warning.
         by: Columns of both to group by, as for `error_rates`. For metadata, merge it into both alignments on
             `recording`.
-        rate: "wer" or "cer", as defined in `error_rates`: a fraction of the words or characters of the reference.
+        rate: "wer" or "cer", as defined in `error_rates`: a fraction of the words or characters of the reference. None
+            (default): "cer" if most of the reference is in scripts without spaces, such as Chinese; otherwise "wer".
         resample: Column of both with the units that are drawn.
         level: Confidence level of the intervals.
         resamples: Number of bootstrap samples.
@@ -141,10 +142,15 @@ def compare_engines(
         >>> compare_engines(a, b)[["wer_a", "wer_b", "difference", "low", "b_better"]].values.tolist()
         [[0.5, 0.0, -0.5, -0.5, 1.0]]
     """
-    checked("rate", rate, Choice(tuple(_RATES)))
-    edits, of = _RATES[rate]
     for alignment in (alignment_a, alignment_b):
         require(alignment, _NEEDED, "compare_engines")
+    if rate is None:
+        unspaced = (
+            alignment_a["ref_token"].dropna().map(is_unspaced) if "ref_token" in alignment_a else pd.Series([0.0])
+        )
+        rate = "cer" if unspaced.mean() > _MOST else "wer"
+    checked("rate", rate, Choice(tuple(_RATES)))
+    edits, of = _RATES[rate]
     alignment_a, alignment_b = _shared(alignment_a, alignment_b)
     sides = []
     for engine, alignment in (("a", alignment_a), ("b", alignment_b)):
@@ -228,6 +234,7 @@ def time_differences(alignment: pd.DataFrame, by: By = None) -> pd.DataFrame:
 
 
 #: Numerator and denominator of each rate.
+_MOST = 0.5  # share of words in a script without spaces above which characters are compared
 _RATES = {"wer": ("edits", "words"), "cer": ("char_edits", "characters")}
 #: Columns of `error_rates`, of `compare_engines` and of `time_differences`.
 _COUNTED = frozenset({*_COUNTS, "edits", "units", *(rate + end for rate in _RATES for end in ("", "_low", "_high"))})

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection
 from types import MappingProxyType
 from typing import TypeAlias
 
+from voxframe._text import split_words
 from voxframe.errors import OptionError
 from voxframe.validators import name_list, shown
 
@@ -21,7 +22,7 @@ _FILLERS = frozenset("ah eh er erm hm hmm mhm mm mmm uh uhm um umm".split())
 
 
 def _without_punctuation(text: str) -> str:
-    """Replace punctuation by spaces, so that a hyphen separates two words, except inside words and numbers."""
+    """Replace punctuation by spaces, except inside words and numbers. A hyphen separates words, as in searches."""
     kept = {
         found.start()
         for found in _INSIDE.finditer(text)
@@ -75,7 +76,7 @@ def normalizer(rules: Normalization) -> Callable[[str], list[str]]:
     def words(text: str) -> list[str]:
         for step in steps:
             text = step(text)
-        return text.split()
+        return split_words(text)
 
     return words
 

@@ -711,10 +711,12 @@ class Corpus:
         """Find every occurrence of words or phrases, or the sentences closest in meaning, with the words around it.
 
         Case, accents and punctuation are ignored. An apostrophe is punctuation: `dont` and `don't` find the same
-        matches, as do `bostons` and `boston's`, but `boston` finds neither. Within a word, `*` matches any letters
-        (`econom*`, `*ology`); alone, it matches any word. A phrase is matched within one transcript and channel, and
-        may continue from one speaker to the next. Apart from accents and `*`, the matches are those of the service's
-        own word search.
+        matches, as do `bostons` and `boston's`, but `boston` finds neither. A hyphen is a space, and two words find
+        their compound: `third party`, `third-party` and `thirdparty` find each other, but a space after a function word
+        separates, so that `may be` does not find `maybe`. In scripts without spaces (Chinese, Japanese, Thai, Lao,
+        Khmer, Burmese) each character is a word: `天气` is found in 今天天气很好. Within a word, `*` matches any
+        letters (`econom*`, `*ology`); alone, it matches any word. A phrase is matched within one transcript and
+        channel, and may continue from one speaker to the next.
 
         The search index, stored in `search/` in the corpus, is updated first.
 
@@ -879,8 +881,8 @@ class Corpus:
 
         Returns:
             One row per query and group, including groups without matches: `term`, the columns of `by`, `occurrences`
-            int64, `words` int64 (all words of the group) and `per_1000` float64 (occurrences per 1,000 words; NaN if
-            the group has no words).
+            int64, `words` int64 (of the group, with a letter or a digit, split as for `search`) and `per_1000` float64
+            (occurrences per 1,000 words; NaN if the group has no words).
 
         Raises:
             OptionError: An argument is invalid.

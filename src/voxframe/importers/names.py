@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Sequence
 
-from voxframe._text import PAUSE_MS, join_words, one_line, quantity
+from voxframe._text import PAUSE_MS, join_words, one_line, quantity, split_words
 from voxframe.errors import PayloadWarning
 from voxframe.importers.payload import SpokenTurn, SpokenWord
 
@@ -89,7 +89,7 @@ def _joined(before: SpokenTurn, turn: SpokenTurn) -> SpokenTurn:
 
 def _words(turn: SpokenTurn) -> list[SpokenWord]:
     """Return the words of a caption, the first with its start and the last with its end."""
-    words = list(turn.words) or [SpokenWord(text, speaker=turn.speaker) for text in turn.text.split()]
+    words = list(turn.words) or [SpokenWord(text, speaker=turn.speaker) for text in split_words(turn.text)]
     words[0] = words[0]._replace(start=turn.start if words[0].start is None else words[0].start)
     words[-1] = words[-1]._replace(end=turn.end if words[-1].end is None else words[-1].end)
     return words

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
-from voxframe._text import join_words
+from voxframe._text import join_words, split_words
 from voxframe.schema import TABLES
 
 #: Fields of payloads that an unknown field of another format must not replace.
@@ -86,7 +86,8 @@ class SpokenWord(NamedTuple):
 class SpokenTurn(NamedTuple):
     """A passage of one speaker, with times in milliseconds.
 
-    Without `words`, its text is split at white space; without a text, its words are joined.
+    Without `words`, its text is split at white space, and between characters of scripts without spaces. Without a
+    text, its words are joined.
     """
 
     text: str
@@ -168,7 +169,7 @@ def from_turns(turns: Iterable[SpokenTurn], **fields: Any) -> dict[str, Any]:
     utterances, words = [], []
     for turn in turns:
         given = turn.words or [
-            SpokenWord(text, speaker=turn.speaker, channel=turn.channel) for text in turn.text.split()
+            SpokenWord(text, speaker=turn.speaker, channel=turn.channel) for text in split_words(turn.text)
         ]
         spoken = [_word(word) for word in given]
         words += spoken

@@ -1,6 +1,6 @@
 """Keyword in context: every occurrence of a word or phrase in a corpus, with the words around it.
 
-Words are compared without case, accents and punctuation, like the service's own word search. A query is a phrase, or
+Words are compared without case, accents and punctuation, and a hyphen is a space. A query is a phrase, or
 words near each other in any order.
 """
 
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxframe._text import UNSPACED, join_words
-from voxframe.analysis.search_terms import Term, parse
+from voxframe.analysis.search_terms import Term, Variant, parse, variants
 from voxframe.corpus.reading import Where, expression
 from voxframe.corpus.search.manifest import OpenIndex
 from voxframe.corpus.search.segment import IndexSegment, Ints
@@ -216,16 +216,41 @@ def _join(segment: IndexSegment, begin: Ints, end: Ints) -> pa.Array:
 
 def find(segment: IndexSegment, terms: Sequence[Term], slop: int | None = None) -> tuple[Ints, Ints]:
     """Return the first and last token of every match, in order."""
-    if slop is None:
-        first = _phrase(segment, terms)
-        last = first + len(terms) - 1
-    else:
+    if slop is not None:
         first, last = _near(segment, terms, slop)
-    if len(terms) > 1:
-        end_of_run = np.repeat(segment.run_token[1:], np.diff(np.searchsorted(first, segment.run_token)))
-        whole = last < end_of_run
-        first, last = first[whole], last[whole]
-    return first, last
+        return _within_runs(segment, first, last) if len(terms) > 1 else (first, last)
+    first, last = _phrase_matches(segment, terms)
+    others = [
+        _hyphenated(segment, variant, *_phrase_matches(segment, variant.terms))
+        for variant in variants(terms, lambda word: bool(len(_matching_keys(segment, Term((word,))))))
+    ]
+    if not sum(len(begin) for begin, _ in others):
+        return first, last
+    first, last = (np.concatenate(parts) for parts in zip((first, last), *others, strict=True))
+    order = np.lexsort((last, first))
+    return first[order], last[order]
+
+
+def _phrase_matches(segment: IndexSegment, terms: Sequence[Term]) -> tuple[Ints, Ints]:
+    first = _phrase(segment, terms)
+    last = first + len(terms) - 1
+    return _within_runs(segment, first, last) if len(terms) > 1 else (first, last)
+
+
+def _within_runs(segment: IndexSegment, first: Ints, last: Ints) -> tuple[Ints, Ints]:
+    """Return the matches whose words are of one transcript and channel."""
+    end_of_run = np.repeat(segment.run_token[1:], np.diff(np.searchsorted(first, segment.run_token)))
+    whole = last < end_of_run
+    return first[whole], last[whole]
+
+
+def _hyphenated(segment: IndexSegment, variant: Variant, first: Ints, last: Ints) -> tuple[Ints, Ints]:
+    """Return the matches of a variant, with a hyphen between the words that need one."""
+    if variant.hyphen is None:
+        return first, last
+    place = first + variant.hyphen
+    joined = segment.token_word[place] == segment.token_word[place + 1]
+    return first[joined], last[joined]
 
 
 def _phrase(segment: IndexSegment, terms: Sequence[Term]) -> Ints:

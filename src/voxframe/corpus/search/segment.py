@@ -35,7 +35,7 @@ from voxframe.analysis.search_terms import spoken
 from voxframe.schema import SCHEMA_VERSION, WORDS
 
 #: Changed when this layout or the folding of words changes.
-FORMAT = f"voxframe search 3, schema {SCHEMA_VERSION}"
+FORMAT = f"voxframe search 4, schema {SCHEMA_VERSION}"
 
 Ints: TypeAlias = npt.NDArray[Any]
 
@@ -52,7 +52,7 @@ class Voices:
         values: Distinct values of each column, such as the speaker labels.
         doc: Document of each combination, in order.
         code: Index of its values among all combinations of values; see `numpy.unravel_index`.
-        words: Number of its words.
+        words: Number of its searchable words.
         first: First combination of each document.
         of_token: For each token, the index of its combination in its document.
     """
@@ -115,10 +115,10 @@ class IndexSegment:
             found, of_span = np.unique(self.span_doc * np.int64(every) + code, return_inverse=True)
             doc = found // every
             first = np.searchsorted(doc, np.arange(len(self.ids)))
-            words = np.bincount(of_span, np.diff(self.span_word, append=self.words), len(found))
             own = of_span - first[self.span_doc]
             own = own.astype(np.min_scalar_type(own.max(initial=0)))
             tokens = np.searchsorted(self.token_word, np.append(self.span_word, self.words).astype(np.int32))
+            words = np.bincount(of_span, np.diff(tokens), len(found))
             of_token = np.repeat(own, np.diff(tokens))
             self._voices[names] = Voices(values, doc, found % every, words.astype(np.int64), first, of_token)
         return self._voices[names]
@@ -292,7 +292,7 @@ def _tokens(forms: pa.Array, word_form: Ints) -> tuple[pa.DictionaryArray, Ints]
 
 def spoken_of_all(texts: pa.Array) -> tuple[pa.Array, Ints]:
     """Apply `spoken` to many texts, most of them plain. Return the words, and the index of the text of each."""
-    plain = pc.and_not(pc.string_is_ascii(texts), pc.match_substring_regex(texts, r"[\x00-\x20]|[0-9]\.[0-9]"))
+    plain = pc.and_not(pc.string_is_ascii(texts), pc.match_substring_regex(texts, r"[\x00-\x20-]|[0-9]\.[0-9]"))
     words = pc.replace_substring_regex(pc.ascii_lower(texts), "[^a-z0-9]+", "")
     is_plain = plain.to_numpy(zero_copy_only=False)
     text = np.flatnonzero(is_plain)
