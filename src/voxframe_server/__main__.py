@@ -16,12 +16,12 @@ from voxframe_server.server import serve
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse the command line of `voxframe serve`, run the server, and return the exit status."""
-    given = make_parser().parse_args(argv)
+    arguments = make_parser().parse_args(argv)
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(message)s")
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
     try:
-        given.run(given)
+        arguments.run(arguments)
     except (SettingsError, MissingExtraError) as error:
         sys.stderr.write(f"voxframe serve: {error}\n")
         return 2

@@ -166,8 +166,8 @@ def _media(data_dir: DataDir) -> Iterator[tuple[float, int, Path]]:
     """Yield the time of the last write, the size and the path of each media file."""
     for path in chain(data_dir.uploads.iterdir(), data_dir.jobs.glob("*/media"), data_dir.jobs.glob("*/redacted.*")):
         with suppress(FileNotFoundError):  # deleted a moment ago
-            found = path.stat()
-            yield found.st_mtime, found.st_size, path
+            state = path.stat()
+            yield state.st_mtime, state.st_size, path
 
 
 def _changed(path: Path) -> float:

@@ -134,11 +134,13 @@ def serve(
             models.ensure(name)
         except ModelError as error:
             _log.warning("%s. %s.", error, consequence)
-    found = settings.resolve(llm_prefix=llm_prefix, api_key=api_key)
-    directory = DataDir(Path(data_dir).expanduser().absolute() if data_dir is not None else found.data_dir / "service")
+    resolved = settings.resolve(llm_prefix=llm_prefix, api_key=api_key)
+    directory = DataDir(
+        Path(data_dir).expanduser().absolute() if data_dir is not None else resolved.data_dir / "service"
+    )
     try:
         directory.make()
-        key, key_file = (found.api_key.reveal(), None) if found.api_key else _kept_key(directory)
+        key, key_file = (resolved.api_key.reveal(), None) if resolved.api_key else _kept_key(directory)
     except OSError as error:
         raise SettingsError(
             f"the data directory {directory.root} cannot be used ({error.strerror}: {error.filename}); choose another "
@@ -154,7 +156,7 @@ def serve(
         app = make_app(
             directory,
             key,
-            llm_prefix=found.llm_prefix,
+            llm_prefix=resolved.llm_prefix,
             allowed_origins=allowed_origins,
             hosts=LOOPBACK | {host.lower(), address} if ip_address(address).is_loopback else None,
             base_url=url,
@@ -183,7 +185,7 @@ def serve(
                 )
                 sys.stdout.flush()
             if shared is not None:
-                shared.publish(url, choices_of(os.environ, found.llm_prefix))
+                shared.publish(url, choices_of(os.environ, resolved.llm_prefix))
                 idle = (self, monitor, app.state.server.jobs, shared, shared_for)
                 threading.Thread(target=_end_when_idle, args=idle, daemon=True).start()
 

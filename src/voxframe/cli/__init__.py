@@ -132,44 +132,44 @@ def _run(arguments: Sequence[str]) -> int:
 
         return serve(arguments[1:])
     parser = build_parser([name for name in arguments[:1] if name in COMMANDS])
-    given, unknown = argparse.Namespace(command=""), list(arguments[:1])
+    values, unknown = argparse.Namespace(command=""), list(arguments[:1])
     if not arguments[0].startswith("-") or any(o.startswith(arguments[0]) for o in parser._option_string_actions):
         command = next((one for one in _subparsers(parser) if one.prog == f"voxframe {arguments[0]}"), None)
         if command is None or any(_subparsers(command)):
-            given, unknown = parser.parse_known_args(arguments)
+            values, unknown = parser.parse_known_args(arguments)
         else:  # recordings may stand before and after options
-            given, unknown = command.parse_known_intermixed_args(arguments[1:])
-            given.command = arguments[0]
+            values, unknown = command.parse_known_intermixed_args(arguments[1:])
+            values.command = arguments[0]
     options = [option for one in (parser, *_subparsers(parser)) for option in one._option_string_actions]
     if unknown:  # argparse would refer to the help of the whole program
         from voxframe.options import TranscriptOptions
 
-        name = f"voxframe {given.command}".rstrip()
+        name = f"voxframe {values.command}".rstrip()
         asked = unknown[0].partition("=")[0]
         of_job = asked.lstrip("-").replace("-", "_")
         is_of_job = "--option" in options and of_job in TranscriptOptions.__annotations__
         near = f" (for jobs: -o {of_job}=VALUE)" if is_of_job else nearest(asked, options)
         parser.exit(2, f"{name}: unknown argument {unknown[0]}{near}; `{name} --help` lists the arguments\n")
-    run: Callable[[argparse.Namespace], int] = given.run
+    run: Callable[[argparse.Namespace], int] = values.run
     show = warnings.showwarning
 
     def show_plainly(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         """Show a warning for users without the line of Python code that caused it."""
         if issubclass(category, UserWarning):
-            sys.stderr.write(in_command_terms(f"voxframe {given.command}: {message}", options) + "\n")
+            sys.stderr.write(in_command_terms(f"voxframe {values.command}: {message}", options) + "\n")
         else:
             show(message, category, *place, **more)
 
     try:
         with (
-            command_mode(quiet="quiet" in given),
-            _logging() if "verbose" in given else nullcontext(),
+            command_mode(quiet="quiet" in values),
+            _logging() if "verbose" in values else nullcontext(),
             warnings.catch_warnings(),
         ):
             warnings.showwarning = show_plainly
-            return run(given)
+            return run(values)
     except VoxframeError as e:
-        message = "\n".join([f"voxframe {given.command}: {e}", *getattr(e, "__notes__", [])])
+        message = "\n".join([f"voxframe {values.command}: {e}", *getattr(e, "__notes__", [])])
         sys.stderr.write(in_command_terms(message, options) + "\n")
         return 2 if isinstance(e, _USAGE_ERRORS) else 1
 
@@ -217,15 +217,17 @@ def build_parser(chosen: Iterable[str]) -> argparse.ArgumentParser:
         else:
             module = vars(importlib.import_module(f"voxframe.cli.{_MODULES[name]}" if name in _MODULES else __name__))
             define(commands.add_parser(name, help=help_line), module.get(f"{name}_") or module[name])
-    for given in (parser, *_subparsers(parser)):
-        given.add_argument(
+    for command in (parser, *_subparsers(parser)):
+        command.add_argument(
             "-q",
             "--quiet",
             action="store_true",
             default=argparse.SUPPRESS,
             help="print only results and errors",
         )
-        given.add_argument("-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help="show each request")
+        command.add_argument(
+            "-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help="show each request"
+        )
     return parser
 
 

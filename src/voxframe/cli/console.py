@@ -140,12 +140,12 @@ def _write_text(df: pd.DataFrame, rows: int) -> None:
         names = recordings_of(df, distinct=True)
         df = df.drop(columns=["recording", "transcript_id"], errors="ignore")
         df.insert(0, "recording", names)
-    shown = df.head(rows)
-    if len(shown):
-        cells = shown.map(lambda cell: shorten(plain(cell), _CELL) if isinstance(cell, str) else cell)
+    head = df.head(rows)
+    if len(head):
+        cells = head.map(lambda cell: shorten(plain(cell), _CELL) if isinstance(cell, str) else cell)
         print(cells.astype(object).where(cells.notna(), "").to_string(index=False))
-    if len(shown) < len(df):
-        print(f"... {quantity(len(df) - len(shown), 'more row')}; --rows N prints N rows, --csv or --json all")
+    if len(head) < len(df):
+        print(f"... {quantity(len(df) - len(head), 'more row')}; --rows N prints N rows, --csv or --json all")
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class Selected:
         if len(texts) == len(matches):
             return self.id, where
         metadata = corpus.metadata.get(self.id)
-        chosen = metadata
+        rows = metadata
         for name, value in (match.groups() for _, match in matches if match):
             if name not in metadata.columns:
                 columns = ", ".join(metadata.columns[1:]) or "none"
@@ -185,8 +185,8 @@ class Selected:
                 few = len(distinct) <= _SHOWN_VALUES
                 listed = f"{'the' if few else 'some'} values are {', '.join(distinct[:_SHOWN_VALUES]) or '(none)'}"
                 raise CorpusError(f"no transcript meets {name}={value}{nearest(value, distinct)}; {listed}")
-            chosen = chosen[values.loc[chosen.index].eq(value).fillna(False)]
-        return self._not_empty(chosen["transcript_id"].to_list()), where
+            rows = rows[values.loc[rows.index].eq(value).fillna(False)]
+        return self._not_empty(rows["transcript_id"].to_list()), where
 
     def ids(self, corpus: Corpus) -> list[str] | None:
         """Return the ids of the transcripts; None for all.
@@ -197,8 +197,8 @@ class Selected:
         ids, where = self.parts(corpus)
         if where is None:
             return ids
-        chosen = corpus.table("transcripts", ids, columns=["transcript_id"], where=where)
-        return self._not_empty(chosen["transcript_id"].to_list())
+        rows = corpus.table("transcripts", ids, columns=["transcript_id"], where=where)
+        return self._not_empty(rows["transcript_id"].to_list())
 
     def _not_empty(self, ids: list[str]) -> list[str]:
         if not ids:
@@ -326,9 +326,9 @@ def in_command_terms(message: str, options: Iterable[str] = ()) -> str:
     """
     for pattern, replacement in _TERMS:
         message = re.sub(pattern, replacement, message)
-    known = {option[2:].replace("-", "_"): option for option in options if option.startswith("--")}
-    known |= {name: option for name, option in _PARAMETERS.items() if option in known.values()}
-    for name, option in known.items():
+    option_of = {option[2:].replace("-", "_"): option for option in options if option.startswith("--")}
+    option_of |= {name: option for name, option in _PARAMETERS.items() if option in option_of.values()}
+    for name, option in option_of.items():
         places = [rf"{name}=(?:True\b)?", rf"(?:^|(?<=: )){name}(?= must\b)"]
         places += [rf"{name}\b(?!['\"])"] * ("_" in name)
         message = re.sub(rf"(?<![\w'\"./?&-]){name}=(?=['\"\[])", f"{option} ", message)

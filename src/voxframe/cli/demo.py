@@ -145,8 +145,8 @@ def _command() -> str:
     called = sys.argv[0]
     if Path(called).name == "__main__.py":
         return f"{Path(sys.executable).name} -m voxframe"
-    found = shutil.which("voxframe")
-    return called if found is None or Path(found).resolve() != Path(called).resolve() else "voxframe"
+    installed = shutil.which("voxframe")
+    return called if installed is None or Path(installed).resolve() != Path(called).resolve() else "voxframe"
 
 
 def _print_next_steps(transcript_id: str, out: Path, picture: Path) -> None:

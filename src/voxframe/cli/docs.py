@@ -150,8 +150,8 @@ def _class(value: type) -> str:
             members.append((name, _signature(name, member) + docstring(member)))
         elif isinstance(member, property):
             members.append((name, docstring(member)))
-    shown = (f"<section><h4>{escape(name)}</h4>{text}</section>" for name, text in members)
-    return _signature(value.__name__, value) + docstring(value) + "".join(shown)
+    sections = (f"<section><h4>{escape(name)}</h4>{text}</section>" for name, text in members)
+    return _signature(value.__name__, value) + docstring(value) + "".join(sections)
 
 
 class _Annotation:
@@ -166,21 +166,23 @@ class _Annotation:
 
 def _signature(name: str, value: Any) -> str:
     try:
-        found = inspect.signature(value)
+        signature = inspect.signature(value)
     except (TypeError, ValueError):  # of a library written in C
         return ""
     parameters = [
         p if p.annotation is p.empty else p.replace(annotation=_Annotation(p.annotation))
-        for p in found.parameters.values()
+        for p in signature.parameters.values()
     ]
-    result = found.empty if found.return_annotation is found.empty else _Annotation(found.return_annotation)
-    found = found.replace(parameters=parameters, return_annotation=result)
-    text = f"{name}{found}"
+    result = (
+        signature.empty if signature.return_annotation is signature.empty else _Annotation(signature.return_annotation)
+    )
+    signature = signature.replace(parameters=parameters, return_annotation=result)
+    text = f"{name}{signature}"
     if len(text) > 100:
-        marks = str(found).startswith("(*, ") or ", *, " in str(found)
+        marks = str(signature).startswith("(*, ") or ", *, " in str(signature)
         first = next((p for p in parameters if p.kind is p.KEYWORD_ONLY), None) if marks else None
         lines = "".join(("    *,\n" if p is first else "") + f"    {p},\n" for p in parameters)
-        text = f"{name}(\n{lines}){str(found).rpartition(')')[2]}"
+        text = f"{name}(\n{lines}){str(signature).rpartition(')')[2]}"
     return f"<pre>{escape(text)}</pre>"
 
 
@@ -204,19 +206,19 @@ def docstring(value: object) -> str:
         '<p>Add <code>a</code> &lt; b.</p>'
     """
     blocks = re.split(r"\n\s*\n", (inspect.getdoc(value) or "").strip())
-    found: list[tuple[str, str]] = []
+    parts: list[tuple[str, str]] = []
     for block in filter(None, blocks):
         kind = "pre" if block.startswith((" ", ">>>", "|", "- ")) else "p"
-        if kind == "pre" and found and found[-1][0] == "pre":  # an indented block with blank lines
-            block = f"{found.pop()[1]}\n\n{block}"
-        found.append((kind, block))
-    return "".join(_block(kind, text) for kind, text in found)
+        if kind == "pre" and parts and parts[-1][0] == "pre":  # an indented block with blank lines
+            block = f"{parts.pop()[1]}\n\n{block}"
+        parts.append((kind, block))
+    return "".join(_block(kind, text) for kind, text in parts)
 
 
 def _block(kind: str, text: str) -> str:
-    head, _, rest = text.partition("\n")
+    head, _, body = text.partition("\n")
     if kind == "p" and _SECTIONS.fullmatch(head):
-        inner = inspect.cleandoc(rest)
+        inner = inspect.cleandoc(body)
         if head.startswith("Example"):
             return f"<h5>{escape(head)}</h5><pre>{escape(inner)}</pre>"
         items = [inner] if head in ("Returns:", "Yields:") else re.split(r"\n(?! )", inner)
@@ -225,10 +227,10 @@ def _block(kind: str, text: str) -> str:
 
 
 def _item(text: str) -> str:
-    found = _ITEM.fullmatch(text)
-    if found is None:
+    match = _ITEM.fullmatch(text)
+    if match is None:
         return f"<dd>{_inline(text)}</dd>"
-    return f"<dt>{escape(found[1])}</dt><dd>{_inline(found[2])}</dd>"
+    return f"<dt>{escape(match[1])}</dt><dd>{_inline(match[2])}</dd>"
 
 
 def _inline(text: str) -> str:

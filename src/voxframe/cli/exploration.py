@@ -50,18 +50,18 @@ def tables(
     if file:
         if selected != Selected():
             raise OptionError("payload files and --corpus, --id or --where were given; give files or a corpus")
-        shown = _from_payloads(file, table)
+        frames = _from_payloads(file, table)
     elif table is None:
-        shown = _row_counts(open_corpus(selected.corpus), selected)
+        frames = _row_counts(open_corpus(selected.corpus), selected)
     else:
         corpus = open_corpus(selected.corpus)
         ids, where = selected.parts(corpus)
-        shown = {table: corpus.table(table, ids, where=where, metadata="recording")}
+        frames = {table: corpus.table(table, ids, where=where, metadata="recording")}
     if table is None:
-        output = replace(output, rows=len(shown))
-        output.write(pd.DataFrame({"table": list(shown), "rows": [len(df) for df in shown.values()]}))
+        output = replace(output, rows=len(frames))
+        output.write(pd.DataFrame({"table": list(frames), "rows": [len(df) for df in frames.values()]}))
     else:
-        output.write(shown[table])
+        output.write(frames[table])
 
 
 def _row_counts(corpus: Corpus, selected: Selected) -> dict[str, pd.DataFrame]:
@@ -148,16 +148,16 @@ def _print(hits: pd.DataFrame, *, more: bool) -> None:
     """Print one line per match, with the matches aligned."""
     rows = []
     for row in hits.to_dict("records"):
-        left = plain(row["left"])
-        cut = left if len(left) <= _SIDE else "…" + left[-_SIDE + 1 :]
+        before = plain(row["left"])
+        cut = before if len(before) <= _SIDE else "…" + before[-_SIDE + 1 :]
         time = "" if pd.isna(row["start_ms"]) else clock(row["start_ms"] / 1000)
         speaker = shorten(plain(row["speaker"]), 12) if isinstance(row["speaker"], str) else ""
         texts = (cut, shorten(plain(row["match"]), _MATCH), shorten(plain(row["right"]), _SIDE))
         rows.append((shorten(plain(row["recording"]), 36), time, speaker, *texts))
     widths = [max((len(row[n]) for row in rows), default=0) for n in range(5)]
-    for transcript, time, speaker, left, match, right in rows:
+    for transcript, time, speaker, before, match, right in rows:
         where = f"{transcript:{widths[0]}}  {time:>{widths[1]}}  {speaker:{widths[2]}}"
-        print(f"{where}  {left:>{widths[3]}}  {match:{widths[4]}}  {right}".rstrip())
+        print(f"{where}  {before:>{widths[3]}}  {match:{widths[4]}}  {right}".rstrip())
     if more:
         print("... there are more matches; --rows N prints N rows, --csv or --json all")
     elif not rows:

@@ -57,8 +57,8 @@ def doctor(
     failed = 0
     for good, line in _checks(corpus, rebuild_ledger=rebuild_ledger, verify=verify):
         failed += not good
-        shown = json.dumps({"ok": good, "check": line}) if json_ else f"{'ok' if good else 'no'}  {plain(line)}"
-        print(shown, flush=True)
+        text = json.dumps({"ok": good, "check": line}) if json_ else f"{'ok' if good else 'no'}  {plain(line)}"
+        print(text, flush=True)
     return 1 if failed else 0
 
 
@@ -118,8 +118,11 @@ def _speech_models() -> tuple[bool, str]:
     missing = [name for name in models.SPEECH if not models.is_present(name)]
     if not missing:
         return True, f"speech models: {', '.join(models.SPEECH)}"
-    rest = "" if len(missing) < len(models.SPEECH) else f". {models.WITHOUT_SPEECH}"
-    return False, f"speech models missing: {', '.join(missing)}; run `voxframe models get {' '.join(missing)}`{rest}"
+    consequence = "" if len(missing) < len(models.SPEECH) else f". {models.WITHOUT_SPEECH}"
+    return (
+        False,
+        f"speech models missing: {', '.join(missing)}; run `voxframe models get {' '.join(missing)}`{consequence}",
+    )
 
 
 def _disk(folder: Path) -> tuple[bool, str]:
@@ -201,11 +204,11 @@ def _verified(corpus: Corpus, where: str) -> Iterator[tuple[bool, str]]:
 def _files(corpus: Corpus, where: str) -> tuple[bool, str]:
     """Check that a sample of the files can be read."""
     ids = corpus.ids()
-    some = ids[:: max(1, len(ids) // _SAMPLE)][:_SAMPLE]
+    sampled = ids[:: max(1, len(ids) // _SAMPLE)][:_SAMPLE]
     wrong: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        for transcript_id in some:
+        for transcript_id in sampled:
             try:
                 corpus.raw.get(transcript_id)
                 corpus.tables(transcript_id)
@@ -216,7 +219,7 @@ def _files(corpus: Corpus, where: str) -> tuple[bool, str]:
         return False, f"{where}: {wrong[0]}" + (
             f" (and {quantity(len(wrong) - 1, 'more problem')})" if len(wrong) > 1 else ""
         )
-    checked = "" if len(some) == len(ids) else f" ({len(some)} of them checked)"
+    checked = "" if len(sampled) == len(ids) else f" ({len(sampled)} of them checked)"
     snapshots = quantity(len(corpus.snapshots.versions()), "snapshot")
     return True, f"{where}: {quantity(len(ids), 'transcript')}{checked}, {snapshots}"
 

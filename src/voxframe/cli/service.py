@@ -177,8 +177,8 @@ def _status(*, json_: bool = False) -> int:
         return 1
     record, queued, processing = running
     if json_:
-        shown = {"base_url": record.base_url, "pid": record.pid, "version": record.version, "started": record.started}
-        print(json.dumps({"running": True, **shown, "queued": queued, "processing": processing}))
+        fields = {"base_url": record.base_url, "pid": record.pid, "version": record.version, "started": record.started}
+        print(json.dumps({"running": True, **fields, "queued": queued, "processing": processing}))
         return 0
     print(f"running for {clock(time.time() - record.started)} at {record.base_url}, process {record.pid}")
     print(f"{quantity(queued, 'job')} queued, {processing} in progress; data in {plain(settings.data_dir)}")

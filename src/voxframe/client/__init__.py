@@ -143,8 +143,10 @@ def _embedded(settings: Settings) -> Settings:
         f"voxframe: no service is configured; using the embedded server (data in {settings.data_dir}). "
         "For another service, give connect(base_url=..., api_key=...).\n"
     )
-    found = resolve(service.base_url, service.base_url, settings.llm_prefix, service.api_key, settings.data_dir)
-    return dataclasses.replace(settings, base_url=found.base_url, stream_url=found.stream_url, api_key=found.api_key)
+    resolved = resolve(service.base_url, service.base_url, settings.llm_prefix, service.api_key, settings.data_dir)
+    return dataclasses.replace(
+        settings, base_url=resolved.base_url, stream_url=resolved.stream_url, api_key=resolved.api_key
+    )
 
 
 def _notice(line: str, marker: Path | None = None) -> None:

@@ -68,14 +68,14 @@ def iter_pages(http: Transport, params: Mapping[str, Any]) -> Iterator[results.T
     Only the query of a link is used, so that the key is only sent to the configured URL. The iteration ends at a page
     without a link to older transcripts, or with a link that was followed before.
     """
-    seen: set[str] = set()
+    page_ids: set[str] = set()
     followed: set[tuple[tuple[str, str], ...]] = set()
     empty = 0
     while True:
         page = list_transcripts(http, params)
         yield page
-        fresh = {item.id for item in page} - seen
-        seen |= fresh
+        fresh = {item.id for item in page} - page_ids
+        page_ids |= fresh
         empty = 0 if fresh else empty + 1
         link = _query(page.prev_url or "")
         if not link or link in followed or empty > _EMPTY_PAGES:
@@ -86,11 +86,11 @@ def iter_pages(http: Transport, params: Mapping[str, Any]) -> Iterator[results.T
 
 def iter_transcripts(http: Transport, params: Mapping[str, Any]) -> Iterator[results.TranscriptItem]:
     """Iterate over all transcripts from the newest to the oldest, without duplicates. Pages are fetched as needed."""
-    seen: set[str] = set()
+    ids: set[str] = set()
     for page in iter_pages(http, params):
         for item in page:
-            if item.id not in seen:
-                seen.add(item.id)
+            if item.id not in ids:
+                ids.add(item.id)
                 yield item
 
 

@@ -282,10 +282,10 @@ def _started() -> tuple[asyncio.AbstractEventLoop, threading.Thread]:
         loop.call_soon(ready.set)
         try:
             loop.run_forever()
-            while left := asyncio.all_tasks(loop):  # ending tasks and other threads may start more
-                for task in left:
+            while tasks := asyncio.all_tasks(loop):  # ending tasks and other threads may start more
+                for task in tasks:
                     task.cancel()
-                loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+                loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
             loop.run_until_complete(asyncio.sleep(0))  # aborted transports close their sockets in the next iteration
         finally:
             loop.close()

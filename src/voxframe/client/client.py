@@ -527,12 +527,12 @@ class Client:
         return Transcript(self.transport, transcript)
 
     def _handles(self, transcripts: Iterable[Transcript | str]) -> _Handles:
-        given = [transcripts] if isinstance(transcripts, str | Transcript) else transcripts
-        if not isinstance(given, Iterable) or isinstance(given, Mapping | bytes) or hasattr(given, "columns"):
+        items = [transcripts] if isinstance(transcripts, str | Transcript) else transcripts
+        if not isinstance(items, Iterable) or isinstance(items, Mapping | bytes) or hasattr(items, "columns"):
             raise OptionError(
-                f"transcripts must be handles or ids, such as df['transcript_id'], got {type(given).__name__}"
+                f"transcripts must be handles or ids, such as df['transcript_id'], got {type(items).__name__}"
             )
-        return [self._handle(t) for t in given]
+        return [self._handle(t) for t in items]
 
     def __enter__(self) -> Self:
         return self

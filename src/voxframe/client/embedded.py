@@ -110,13 +110,13 @@ def launch(settings: Settings) -> EmbeddedServer:
     """
     folder = settings.data_dir.expanduser().absolute() / "service"
     with _lock:
-        known = _running.get(folder)
-        if known is not None and known.running:
-            return known
+        server = _running.get(folder)
+        if server is not None and server.running:
+            return server
         check_installed()
         started = _running[folder] = _start(folder, settings.llm_prefix)
-        if known is not None:
-            _ended.add(known.base_url)
+        if server is not None:
+            _ended.add(server.base_url)
         return started
 
 
@@ -158,10 +158,10 @@ def check_installed() -> None:
 
 def _fetch_models() -> None:
     """Download the models of the default speech engine and of the analyses here, where the user sees the progress."""
-    chosen = any(os.environ.get(name, "").strip() for name in _ENGINE_VARIABLES)
+    is_configured = any(os.environ.get(name, "").strip() for name in _ENGINE_VARIABLES)
     download = True
     try:
-        models.ensure(*() if chosen else models.SPEECH)
+        models.ensure(*() if is_configured else models.SPEECH)
     except ModelError as error:
         there = [name for name in models.SPEECH if models.is_present(name)]
         rest = f"Until then, only {' and '.join(there)} can be used" if there else models.WITHOUT_SPEECH

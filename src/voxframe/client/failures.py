@@ -255,12 +255,12 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
     Its `__context__` is left out: that may be an error which the caller of voxframe handles at the moment.
     """
-    seen: set[int] = set()
+    ids: set[int] = set()
     waiting: list[Any] = [error]
     while waiting:
-        one = waiting.pop()
-        if not isinstance(one, BaseException) or id(one) in seen:
+        link = waiting.pop()
+        if not isinstance(link, BaseException) or id(link) in ids:
             continue
-        seen.add(id(one))
-        yield one
-        waiting += [one.__cause__, getattr(one, "reason", None), *one.args]
+        ids.add(id(link))
+        yield link
+        waiting += [link.__cause__, getattr(link, "reason", None), *link.args]

@@ -205,8 +205,8 @@ class Transport:
             if stop is None:
                 self._closed.wait(seconds)
             else:
-                while (left := until - time.monotonic()) > 0 and not self._closed.is_set() and not stop.is_set():
-                    stop.wait(min(left, 0.2))
+                while (remaining := until - time.monotonic()) > 0 and not self._closed.is_set() and not stop.is_set():
+                    stop.wait(min(remaining, 0.2))
         except KeyboardInterrupt as stopped:
             stopped.add_note(NOTHING_UNDER_WAY)
             raise
@@ -272,10 +272,10 @@ class Transport:
     def _read(self, response: requests.Response, method: str, path: str, limits: ResponseLimits) -> HTTPResponse:
         """Read a response. Mask the key in one that a message may quote, in case the service repeats it there."""
         headers = {name.lower(): value for name, value in response.headers.items()}
-        found = HTTPResponse(response.status_code, headers, read_content(response, limits), method, path)
-        if found.status < 300 and found.whole:
-            return found
-        return replace(found, content=found.content.replace(self._key.reveal().encode(), b"(key)"))
+        answer = HTTPResponse(response.status_code, headers, read_content(response, limits), method, path)
+        if answer.status < 300 and answer.whole:
+            return answer
+        return replace(answer, content=answer.content.replace(self._key.reveal().encode(), b"(key)"))
 
     def _check_open(self) -> None:
         if self._closed.is_set():
@@ -312,8 +312,8 @@ class Transport:
             # A forked process must not share sockets with its parent.
             if self._kept is None or self._pid != os.getpid():
                 self._kept, self._pid = self._open(), os.getpid()
-            kept = self._kept
-        yield kept
+            sessions = self._kept
+        yield sessions
 
     def _open(self) -> requests.Session:
         session = requests.Session()
@@ -376,10 +376,10 @@ class ConcurrencyLimiter:
 def _shared(host: str, count: int) -> threading.Semaphore:
     key = os.getpid(), host, count
     with _semaphores_lock:
-        found = _semaphores.get(key)
-        if found is None:
-            found = _semaphores[key] = threading.Semaphore(count)
-        return found
+        semaphore = _semaphores.get(key)
+        if semaphore is None:
+            semaphore = _semaphores[key] = threading.Semaphore(count)
+        return semaphore
 
 
 if hasattr(os, "register_at_fork"):  # another thread may hold the lock during the fork

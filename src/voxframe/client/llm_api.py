@@ -88,8 +88,8 @@ def read_response(
 ) -> LlmResponse:
     """Read a language-model response: a text, or a list of questions with their replies."""
     data = response.data
-    given, request_id = data.get("response"), as_text(data.get("request_id"))
-    if request_id is None or not isinstance(given, str | list):
+    answer, request_id = data.get("response"), as_text(data.get("request_id"))
+    if request_id is None or not isinstance(answer, str | list):
         raise response.unreadable()
     usage = data.get("usage")
     usage = usage if isinstance(usage, dict) else {}
@@ -97,12 +97,12 @@ def read_response(
         LlmReply(as_text(item.get("answer")) or "", as_text(item.get("question")))
         if isinstance(item, dict)
         else LlmReply(as_text(item) or "")
-        for item in as_list(given)
+        for item in as_list(answer)
     ]
     return LlmResponse(
         request_id=request_id,
         task=task,
-        replies=(LlmReply(given),) if isinstance(given, str) else tuple(replies),
+        replies=(LlmReply(answer),) if isinstance(answer, str) else tuple(replies),
         usage=Usage(as_int(usage.get("input_tokens")), as_int(usage.get("output_tokens"))),
         prompt=prompt,
         transcript_ids=transcript_ids,
@@ -221,8 +221,8 @@ class RateLimiter:
             if self._remaining is None:
                 return None
             reset_s = max(0.0, self._reset_at - time.monotonic())
-            left = self._remaining if reset_s or self._limit is None else self._limit
-            return RateLimitStatus(self._limit, left, reset_s)
+            remaining = self._remaining if reset_s or self._limit is None else self._limit
+            return RateLimitStatus(self._limit, remaining, reset_s)
 
     @contextmanager
     def turn(self, *, show: bool | None = None) -> Iterator[None]:

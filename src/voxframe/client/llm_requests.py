@@ -64,22 +64,22 @@ def body(transcripts: Transcripts | None, options: Mapping[str, Any]) -> dict[st
     if unknown:
         allowed = ", ".join(LlmOptions.__annotations__)
         raise OptionError(f"there is no option {unknown[0]!r}; the options of a language-model request are {allowed}")
-    given = {name: value for name, value in options.items() if value is not None}
-    if (transcripts is None) == ("input_text" not in given):
-        found = "neither" if transcripts is None else "both"
-        raise OptionError(f"a request needs either transcripts or input_text, got {found}")
-    if "input_text" in given:
-        given["input_text"] = text("input_text", given["input_text"])
+    values = {name: value for name, value in options.items() if value is not None}
+    if (transcripts is None) == ("input_text" not in values):
+        problem = "neither" if transcripts is None else "both"
+        raise OptionError(f"a request needs either transcripts or input_text, got {problem}")
+    if "input_text" in values:
+        values["input_text"] = text("input_text", values["input_text"])
     else:
-        given["transcript_ids"] = transcript_ids(transcripts)
-    if "final_model" in given:
-        given["final_model"] = text("final_model", given["final_model"])
+        values["transcript_ids"] = transcript_ids(transcripts)
+    if "final_model" in values:
+        values["final_model"] = text("final_model", values["final_model"])
     for name, kind in _NUMBERS.items():
-        if name in given:
-            given[name] = checked(name, given[name], kind)
-    if "context" in given:
-        jsonable("context", given["context"])
-    return given
+        if name in values:
+            values[name] = checked(name, values[name], kind)
+    if "context" in values:
+        jsonable("context", values["context"])
+    return values
 
 
 def transcript_ids(transcripts: Any) -> list[str]:
@@ -89,27 +89,27 @@ def transcript_ids(transcripts: Any) -> list[str]:
         transcripts: An id, a handle, an iterable of these, or a table with a column `transcript_id`. A column
             `audio_duration_s` of the table is used to check the total duration.
     """
-    found: dict[str, float] = {}
-    for one, hours in _given(transcripts):
-        identifier = one if isinstance(one, str) else getattr(one, "id", None)
+    hours_by_id: dict[str, float] = {}
+    for transcript, hours in _given(transcripts):
+        identifier = transcript if isinstance(transcript, str) else getattr(transcript, "id", None)
         if not isinstance(identifier, str) or not identifier:
-            raise OptionError(f"{shown(one)} is not a transcript; give its id or a handle")
-        known = _hours(one) if isinstance(one, Transcript) else hours
-        found[identifier] = max(known, found.get(identifier, 0.0))
-        if len(found) > opt.LLM_TRANSCRIPTS:
+            raise OptionError(f"{shown(transcript)} is not a transcript; give its id or a handle")
+        length = _hours(transcript) if isinstance(transcript, Transcript) else hours
+        hours_by_id[identifier] = max(length, hours_by_id.get(identifier, 0.0))
+        if len(hours_by_id) > opt.LLM_TRANSCRIPTS:
             raise OptionError(
                 f"more than {opt.LLM_TRANSCRIPTS} transcripts were given; a request takes 1 to {opt.LLM_TRANSCRIPTS}. "
                 "Split them into several requests"
             )
-    if not found:
+    if not hours_by_id:
         raise OptionError(f"no transcripts were given; a request takes 1 to {opt.LLM_TRANSCRIPTS}. Check the selection")
-    hours = sum(found.values())
+    hours = sum(hours_by_id.values())
     if hours > opt.LLM_HOURS:
         raise OptionError(
             f"the transcripts are {hours:.1f} hours long; a request takes up to {opt.LLM_HOURS} hours. "
             "Split them into several requests"
         )
-    return list(found)
+    return list(hours_by_id)
 
 
 def _given(transcripts: Any) -> Iterator[tuple[Any, float]]:
@@ -128,8 +128,8 @@ def _given(transcripts: Any) -> Iterator[tuple[Any, float]]:
             f"got {type(transcripts).__name__}"
         )
     else:
-        for one in transcripts:
-            yield one, 0.0
+        for item in transcripts:
+            yield item, 0.0
 
 
 def _values(column: Any) -> Iterable[Any]:

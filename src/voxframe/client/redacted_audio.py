@@ -181,14 +181,14 @@ def _validator(response: Download) -> str:
 
 
 def _range_start(response: Download) -> int:
-    found = re.match(r"bytes ([0-9]{1,18})-", response.headers.get("content-range", ""))
-    return int(found[1]) if found else -1
+    match = re.match(r"bytes ([0-9]{1,18})-", response.headers.get("content-range", ""))
+    return int(match[1]) if match else -1
 
 
 def _total(response: Download) -> int | None:
-    found = re.search(r"/([0-9]{1,18})$", response.headers.get("content-range", ""))
-    if found:
-        return int(found[1])
+    match = re.search(r"/([0-9]{1,18})$", response.headers.get("content-range", ""))
+    if match:
+        return int(match[1])
     length = response.headers.get("content-length", "")
     return int(length) if _is_number(length) and response.status == 200 else None
 
@@ -245,8 +245,8 @@ class RedactedAudio:
         target = as_path("." if path is None else path)
         target = target / named if target.is_dir() else target
         check_directory(target)
-        with Progress(f"downloading {target.name}", 0, show=progress) as shown:
-            _download(self._http, self.url, target, shown, int(max_gb * 2**30))
+        with Progress(f"downloading {target.name}", 0, show=progress) as bar:
+            _download(self._http, self.url, target, bar, int(max_gb * 2**30))
         return target
 
     @forwarded(save)
@@ -257,9 +257,9 @@ class RedactedAudio:
 
 def get(http: Transport, transcript_id: str, timeout: float | None, progress: bool | None) -> RedactedAudio:
     """Wait until the redacted audio of a transcript is ready."""
-    found: list[RedactedAudio] = []
-    waiting.run(_steps(http, transcript_id, found.append, timeout, progress), http.sleep)
-    return found[0]
+    answers: list[RedactedAudio] = []
+    waiting.run(_steps(http, transcript_id, answers.append, timeout, progress), http.sleep)
+    return answers[0]
 
 
 async def get_async(
@@ -269,9 +269,9 @@ async def get_async(
     progress: bool | None,
 ) -> RedactedAudio:
     """Async version of `get`."""
-    found: list[RedactedAudio] = []
-    await waiting.run_async(_steps(http, transcript_id, found.append, timeout, progress), http.workers)
-    return found[0]
+    answers: list[RedactedAudio] = []
+    await waiting.run_async(_steps(http, transcript_id, answers.append, timeout, progress), http.workers)
+    return answers[0]
 
 
 def _steps(

@@ -52,8 +52,8 @@ class HTTPResponse:
     @property
     def request_id(self) -> str | None:
         """Request id assigned by the service, or None."""
-        found = next((self.headers[name] for name in _REQUEST_ID_HEADERS if self.headers.get(name)), None)
-        return clean(found, 100) if found else None
+        request_id = next((self.headers[name] for name in _REQUEST_ID_HEADERS if self.headers.get(name)), None)
+        return clean(request_id, 100) if request_id else None
 
     @property
     def retry_after_s(self) -> float | None:
@@ -143,9 +143,9 @@ class HTTPResponse:
             data = parse_json(self.content)
         except ValueError:
             data = None
-        said = data.get("error") if isinstance(data, dict) else None
-        if isinstance(said, str) and said.strip():
-            return clean(said).rstrip(".")
+        message = data.get("error") if isinstance(data, dict) else None
+        if isinstance(message, str) and message.strip():
+            return clean(message).rstrip(".")
         return f"{_MEANINGS.get(self.status, 'the request failed')}; {_describe(self, 'it has no error message')}"
 
 

@@ -127,9 +127,9 @@ class LimitedAdapter(HTTPAdapter):
 
     def proxy_manager_for(self, proxy: str, **kwargs: Any) -> PoolManager:
         """Return the pools of a proxy, with limited responses."""
-        known = proxy in self.proxy_manager
+        exists = proxy in self.proxy_manager
         manager: PoolManager = super().proxy_manager_for(proxy, **kwargs)
-        if not known:
+        if not exists:
             _limit(manager)
         return manager
 

@@ -157,9 +157,9 @@ def check_terms(terms: Term | Iterable[Term]) -> list[str]:
         ['smoke', 'air quality', 'haze', '42']
     """
     one = isinstance(terms, str | bytes | Mapping) or not isinstance(terms, Iterable) or hasattr(terms, "columns")
-    given: Iterable[object] = [terms] if one else terms  # type: ignore[assignment]
-    found: list[str] = []
-    for term in given:
+    items: Iterable[object] = [terms] if one else terms  # type: ignore[assignment]
+    phrases: list[str] = []
+    for term in items:
         usable = isinstance(term, str | int | float) and not isinstance(term, bool)
         if not usable or not is_unicode(str(term)) or (isinstance(term, float) and not math.isfinite(term)):
             raise OptionError(f"{shown(term)} cannot be searched for; give words, numbers or phrases")
@@ -171,18 +171,21 @@ def check_terms(terms: Term | Iterable[Term]) -> list[str]:
                     "Search for fewer words"
                 )
             if phrase:
-                found.append(" ".join(phrase))
-    if not found:
+                phrases.append(" ".join(phrase))
+    if not phrases:
         raise OptionError("there are no search terms; give at least one word, number or phrase")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(phrases))
 
 
 def word_search_result(transcript_id: str, data: dict[str, Any], raw: bytes) -> WordSearchMatches:
     """Read the result of a word search from a response."""
-    found = tuple(_match(item) for item in as_list(data.get("matches")) if isinstance(item, dict))
+    matches = tuple(_match(item) for item in as_list(data.get("matches")) if isinstance(item, dict))
     total = as_int(data.get("total_count"))
     return WordSearchMatches(
-        as_text(data.get("id")) or transcript_id, sum(m.count for m in found) if total is None else total, found, raw
+        as_text(data.get("id")) or transcript_id,
+        sum(m.count for m in matches) if total is None else total,
+        matches,
+        raw,
     )
 
 
@@ -291,12 +294,12 @@ def filters(
         "after_id": (after_id, Text()),
         "throttled_only": (throttled_only, Boolean()),
     }
-    found = {name: checked(name, value, kind) for name, (value, kind) in kinds.items() if value is not None}
+    query = {name: checked(name, value, kind) for name, (value, kind) in kinds.items() if value is not None}
     if created_on is not None:
-        found["created_on"] = _day(created_on)
+        query["created_on"] = _day(created_on)
     if throttled_only is not None:
-        found["throttled_only"] = str(found["throttled_only"]).lower()
-    return found
+        query["throttled_only"] = str(query["throttled_only"]).lower()
+    return query
 
 
 def _day(given: date | str) -> str:

@@ -86,10 +86,12 @@ def _client(record: ServerRecord, file: ServerFile, settings: Settings) -> Clien
             f"cannot read the key of the running server, {file.key_file} ({error.strerror}); `voxframe server stop` "
             "ends the server, and the next command starts one with a new key"
         ) from error
-    found = resolve(record.base_url, record.base_url, settings.llm_prefix, key, settings.data_dir)
+    resolved = resolve(record.base_url, record.base_url, settings.llm_prefix, key, settings.data_dir)
     embedded.share(record.base_url, file)
     return Client(
-        dataclasses.replace(settings, base_url=found.base_url, stream_url=found.stream_url, api_key=found.api_key)
+        dataclasses.replace(
+            settings, base_url=resolved.base_url, stream_url=resolved.stream_url, api_key=resolved.api_key
+        )
     )
 
 

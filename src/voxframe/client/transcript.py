@@ -227,18 +227,18 @@ class Transcript:
 
     def _items(self, *path: str) -> list[dict[str, Any]]:
         """Return the objects in the list at a path of the response; none if there is no list."""
-        found: Any = self._known().data
+        items: Any = self._known().data
         for name in path:
-            found = found.get(name) if isinstance(found, dict) else None
-        return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+            items = items.get(name) if isinstance(items, dict) else None
+        return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
     def __repr__(self) -> str:
-        shown = f", status={self.status!r}" if self._has_state else ""
+        state = f", status={self.status!r}" if self._has_state else ""
         if self._has_state and self.status == "error":
-            shown += f", error={masked(self.error or '')!r}"
+            state += f", error={masked(self.error or '')!r}"
         if self._response is not None and self.audio_duration_s is not None:
-            shown += f", audio_duration_s={self.audio_duration_s:g}"
-        return f"Transcript({self.id!r}{shown})"
+            state += f", audio_duration_s={self.audio_duration_s:g}"
+        return f"Transcript({self.id!r}{state})"
 
     def _repr_html_(self) -> str:
         """Return a small table for a notebook. Text of the service is escaped."""

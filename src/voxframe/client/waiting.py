@@ -95,8 +95,8 @@ def interval(waited_s: float, audio_s: float | None = None, *, local: bool = Fal
     """
     if local and first:
         return 0.5
-    wanted = max(0.1 * waited_s, 0.01 * (audio_s or 0.0))
-    return min(1.4 if local else 13.5, max(1.1, wanted)) * random.uniform(1.0, 1.1)  # noqa: S311 - not a secret
+    proposed_s = max(0.1 * waited_s, 0.01 * (audio_s or 0.0))
+    return min(1.4 if local else 13.5, max(1.1, proposed_s)) * random.uniform(1.0, 1.1)  # noqa: S311 - not a secret
 
 
 class PollState:
@@ -135,10 +135,10 @@ class PollState:
         self._asked_s = 0.0
         if self._timeout_s is None:
             return wanted_s
-        left = self._timeout_s - self.waited_s
-        if left <= 0:
+        remaining_s = self._timeout_s - self.waited_s
+        if remaining_s <= 0:
             raise ServiceTimeoutError(f"{what} after {self._timeout_s:g} s")
-        return min(wanted_s, left)
+        return min(wanted_s, remaining_s)
 
     def tolerate(self, ask: Callable[[], object]) -> Callable[[], None]:
         """Return `ask` as a step that tolerates outages."""
@@ -213,8 +213,8 @@ def steps_for_one(http: Transport, transcript: RunningJob, timeout: float | None
             if bar.shown and queue.due:
                 yield poll.tolerate(queue.update)
             bar.say("no response from the service" if poll.away else queue.state)
-            wanted = interval(poll.waited_s, transcript.audio_duration_s, local=local, first=first)
-            yield poll.pause(wanted, f"transcript {transcript.id} is still {transcript.status!r}")
+            seconds = interval(poll.waited_s, transcript.audio_duration_s, local=local, first=first)
+            yield poll.pause(seconds, f"transcript {transcript.id} is still {transcript.status!r}")
             yield poll.tolerate(transcript._poll)
             first = False
 
@@ -239,15 +239,15 @@ def steps_for_many(
 
     def walk() -> None:
         """Walk through the list until every pending job was seen."""
-        wanted = set(pending) - set(unlisted)
-        if wanted:
+        listed_ids = set(pending) - set(unlisted)
+        if listed_ids:
             for item in api.iter_transcripts(http, {"limit": LIST_LIMIT}):
-                if item.id in wanted and item.status is not None:
-                    wanted.discard(item.id)
+                if item.id in listed_ids and item.status is not None:
+                    listed_ids.discard(item.id)
                     pending[item.id]._update(item)
-                    if not wanted:
+                    if not listed_ids:
                         return
-        unlisted.extend(sorted(wanted))
+        unlisted.extend(sorted(listed_ids))
 
     with Progress("transcribing", jobs=total, show=progress) as bar:
         while True:

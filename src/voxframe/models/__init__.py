@@ -280,9 +280,9 @@ def remove(name: str) -> bool:
         True
     """
     removed = False
-    made = derived_dir(name)
+    derived = derived_dir(name)
     model = _known(name)
-    for folder in (*made.parent.glob(f"{made.name}*"), _partial(model), _folder(model)):
+    for folder in (*derived.parent.glob(f"{derived.name}*"), _partial(model), _folder(model)):
         try:
             shutil.rmtree(folder)
             removed = True
@@ -300,8 +300,8 @@ def cache_dir() -> Path:
         >>> cache_dir().is_absolute()
         True
     """
-    if given := os.environ.get(CACHE_VARIABLE, "").strip():
-        return Path(given).expanduser().absolute()
+    if directory := os.environ.get(CACHE_VARIABLE, "").strip():
+        return Path(directory).expanduser().absolute()
     from platformdirs import user_cache_path
 
     return user_cache_path("voxframe", appauthor=False) / "models"

@@ -41,12 +41,12 @@ class ModelFile:
             state = path.stat()
             if state.st_size != self.size:
                 return f"{self.name} has {state.st_size:,} bytes, expected {self.size:,}"
-            found = _sha256(path, (state.st_dev, state.st_ino, state.st_mtime_ns, state.st_ctime_ns))
+            digest = _sha256(path, (state.st_dev, state.st_ino, state.st_mtime_ns, state.st_ctime_ns))
         except FileNotFoundError:
             return f"{self.name} is missing"
         except OSError as e:
             return f"{self.name} cannot be read ({e.strerror})"
-        return None if found == self.sha256 else f"{self.name} has the SHA-256 {found}, expected {self.sha256}"
+        return None if digest == self.sha256 else f"{self.name} has the SHA-256 {digest}, expected {self.sha256}"
 
 
 @dataclass(frozen=True)

@@ -202,14 +202,14 @@ def _run_pip(package: str, options: Sequence[str], wheels: Path, bar: Any) -> No
 
 def _pip_error(package: str, status: int, log: str) -> OSError | SourceError:
     """Return why pip failed, in its own words."""
-    said = [line for line in log.splitlines() if line.strip()]
+    lines = [line for line in log.splitlines() if line.strip()]
     for number in _NO_ROOM:
-        if any(f"[Errno {number}]" in line for line in said):
+        if any(f"[Errno {number}]" in line for line in lines):
             return OSError(number, os.strerror(number))
-    errors = [line.removeprefix("ERROR: ") for line in said if line.startswith("ERROR: ")]
+    errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
     if errors and errors[-1].startswith("Exception"):  # a traceback follows, which ends with the reason
         errors = []
-    reason = (errors or said or [f"exit status {status}"])[-1]
+    reason = (errors or lines or [f"exit status {status}"])[-1]
     reason = re.sub(r"://[^/\s]+@", "://", reason)  # the address of an index may hold a password
     return SourceError(f"pip cannot download {package} ({reason})")
 

@@ -93,7 +93,7 @@ def timeline(
     """
     from voxframe.plots.time_axis import band_rows, draw_bands
 
-    pack, given = checked("pack", pack, Boolean()), None if colors is None else _checked_colors(colors)
+    pack, custom_colors = checked("pack", pack, Boolean()), None if colors is None else _checked_colors(colors)
     found, rows = spans(df, by, "timeline"), band_rows(bands)
     low, high = _view(view, max([found.last, *(_last(band) for band in rows.values())]))
     resolution = (high - low) * RESOLUTION
@@ -107,11 +107,11 @@ def timeline(
     ax = style.given_or_new(ax, 10, style.lanes_height(count + len(rows)) + legend)
     dark, kind = style.is_dark(ax), kind_of(by)
     palette = (style.name_colors if lane is None else style.legend_colors)(names, found.named, kind=kind, dark=dark)
-    if isinstance(given, Mapping):
-        chosen = _lane_colors(df, by, found, given)
-        palette = [chosen.get(name, color) for name, color in zip(names, palette, strict=True)]
-    elif given is not None:
-        palette = given
+    if isinstance(custom_colors, Mapping):
+        lane_colors = _lane_colors(df, by, found, custom_colors)
+        palette = [lane_colors.get(name, color) for name, color in zip(names, palette, strict=True)]
+    elif custom_colors is not None:
+        palette = custom_colors
     bars = []
     for n, of in enumerate(drawn.by_label()):
         at: Any = n if lane is None else lane[of]
@@ -128,26 +128,26 @@ def _checked_colors(colors: object) -> list[str] | Mapping[str, str]:
     """Return colours as a list, or as a dict by name."""
     from matplotlib.colors import is_color_like
 
-    given = colors if isinstance(colors, Mapping) else name_list(colors, "colors")  # type: ignore[arg-type]
-    values = list(given.values()) if isinstance(given, Mapping) else given
+    palette = colors if isinstance(colors, Mapping) else name_list(colors, "colors")  # type: ignore[arg-type]
+    values = list(palette.values()) if isinstance(palette, Mapping) else palette
     odd = [color for color in values if not is_color_like(color)]
-    if odd or not (values or isinstance(given, Mapping)):
+    if odd or not (values or isinstance(palette, Mapping)):
         raise OptionError(
             f"colors must be colours of matplotlib, such as 'red' or '#0072B2', got {shown(odd[0] if odd else colors)}"
         )
-    return given
+    return palette
 
 
 def _lane_colors(df: pd.DataFrame, by: str | None, found: Spans, colors: Mapping[str, str]) -> dict[Any, str]:
     """Return colours by lane, given colours by lane, or by name or label of the speaker."""
     named = found.named or {}
-    chosen = {named.get(name, name): color for name, color in colors.items()}
+    color_of = {named.get(name, name): color for name, color in colors.items()}
     if by is None and several_transcripts(df):
         lanes = pd.DataFrame({"lane": lane_names(df), "name": row_speakers(df), "label": speaker_labels(df)})
         for lane, *names in lanes.drop_duplicates().to_numpy(object).tolist():
             for color in (colors[name] for name in names if name in colors):
-                chosen.setdefault(lane, color)
-    return chosen
+                color_of.setdefault(lane, color)
+    return color_of
 
 
 #: Up to this number of bars of one label, touching bars are told apart by an edge.
@@ -168,9 +168,9 @@ def _add_bars(ax: Axes, start: Floats, end: Floats, at: Any, resolution: float, 
     # Wide enough for an edge, and without overlap:
     few = len(start) <= _SEPARATE and bool((end - start > narrowest).all() and (start[1:] >= end[:-1]).all())
     join = isinstance(at, int) and not few
-    left, right = joined(start, end, resolution) if join else (start, np.maximum(end, start + resolution))
+    begin, right = joined(start, end, resolution) if join else (start, np.maximum(end, start + resolution))
     bars = PolyCollection(
-        list(corners(left, right, at - 0.36, np.add(at, 0.36))),
+        list(corners(begin, right, at - 0.36, np.add(at, 0.36))),
         facecolors=color,
         edgecolors=ax.get_facecolor() if few else "none",  # tells neighbours apart
         linewidths=0.8 if few else 0,
@@ -303,18 +303,18 @@ def dispersion(
         ...  for lane, strokes in zip(ax.get_yticklabels(), ax.collections)]
         [('two', 2), ('four', 0)]
     """
-    found, asked = occurrences(df, queries)
+    hits, asked = occurrences(df, queries)
     lengths = _lengths(df, transcripts)
-    by, lane, names = term_lanes(found, asked, by, transcripts)
+    by, lane, names = term_lanes(hits, asked, by, transcripts)
     style.check_lanes(len(names), "lanes", "select some of the transcripts or queries, or choose another by=")
-    start = seconds(found["start_ms"])
+    start = seconds(hits["start_ms"])
     ends = np.full(len(names), np.nan)
-    if by in ("term", "speaker") and not several_transcripts(found):
+    if by in ("term", "speaker") and not several_transcripts(hits):
         ends[:] = max(lengths.values(), default=np.nan)
     elif by == "transcript_id":
-        ids = _transcripts(found, transcripts)
+        ids = _transcripts(hits, transcripts)
         ends[:] = [lengths.get(name, np.nan) for name in ids]
-    last = seconds(found["end_ms"]) if "end_ms" in found.columns else start
+    last = seconds(hits["end_ms"]) if "end_ms" in hits.columns else start
     until = max(np.nanmax(start, initial=0.0), np.nanmax(last, initial=0.0), max(lengths.values(), default=0.0))
 
     shared = by != "term" and len(asked) > 1
@@ -322,7 +322,7 @@ def dispersion(
     ax = style.given_or_new(ax, 10, style.lanes_height(rows) + (style.legend_height(asked, 9) if shared else 0.0))
     dark = style.is_dark(ax)
     colors = (style.legend_colors if shared else style.name_colors)(asked, kind="term", dark=dark)
-    term = pd.Index(asked).get_indexer(pd.Index(found["term"]))
+    term = pd.Index(asked).get_indexer(pd.Index(hits["term"]))
     strokes = []
     for n in range(len(asked)):
         of = (term == n) & np.isfinite(start) & (lane >= 0)
@@ -356,13 +356,13 @@ def _lengths(df: pd.DataFrame, transcripts: pd.DataFrame | None) -> dict[Any, fl
     """Return recording lengths in seconds by transcript id, from `transcripts` or the last word; empty if unknown."""
     if transcripts is not None:
         require(transcripts, ("transcript_id", "audio_duration_s"), "transcripts of dispersion")
-        known = transcripts.groupby("transcript_id")["audio_duration_s"].max().astype(float)
+        lengths = transcripts.groupby("transcript_id")["audio_duration_s"].max().astype(float)
     elif "term" in df.columns:
         return {}
     else:
-        own = df["transcript_id"] if "transcript_id" in df.columns else pd.Series("", index=df.index)
-        known = pd.Series(seconds(df["end_ms"]), df.index).groupby(own).max()
-    return {name: length for name, length in known.items() if length > 0}
+        ids = df["transcript_id"] if "transcript_id" in df.columns else pd.Series("", index=df.index)
+        lengths = pd.Series(seconds(df["end_ms"]), df.index).groupby(ids).max()
+    return {name: length for name, length in lengths.items() if length > 0}
 
 
 def term_lanes(

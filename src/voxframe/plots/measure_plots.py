@@ -187,25 +187,25 @@ def _lines(table: pd.DataFrame, source: pd.DataFrame, value: str, ax: Axes | Non
     """Draw one line per group of a table of windows."""
     require(table, ("transcript_id", "start_ms", "end_ms", value), purpose)
     keys = list(table.columns[: list(table.columns).index("start_ms")])
-    own = [key for key in keys if key != "transcript_id"]
+    line_keys = [key for key in keys if key != "transcript_id"]
     many = table["transcript_id"].nunique() > 1
-    label = transcript_names(table, source, last=" · " if own else "")
-    for key in own:
+    label = transcript_names(table, source, last=" · " if line_keys else "")
+    for key in line_keys:
         label = label + table[key].astype("string").fillna("(unknown)").astype(str)
     names = sorted(set(label)) or [""]
     end, values = seconds(table["end_ms"]), floats(table[value])
     middle = (seconds(table["start_ms"]) + end) / 2
-    ax = style.given_or_new(ax, 10, 3 + (style.legend_height(names, 9) if many or own else 0.0))
+    ax = style.given_or_new(ax, 10, 3 + (style.legend_height(names, 9) if many or line_keys else 0.0))
     dark = style.is_dark(ax)
-    kind: style.Kind = kind_of(own[-1]) if own else "group"
-    colors = style.legend_colors(names, kind=kind, dark=dark) if many or own else [style.ink(ax)]
+    kind: style.Kind = kind_of(line_keys[-1]) if line_keys else "group"
+    colors = style.legend_colors(names, kind=kind, dark=dark) if many or line_keys else [style.ink(ax)]
     lines = []
     for name, color in zip(names, colors, strict=True):
         of = (label == name).to_numpy(bool)
         lines += ax.plot(middle[of], values[of], color=color, marker="o", markersize=3)
     style.clock_axis(ax, 0, float(np.nanmax(end, initial=0.0)))
     ax.spines[["right", "top"]].set_visible(False)
-    if len(table) and (many or own):
+    if len(table) and (many or line_keys):
         style.add_legend(ax, lines, names)
     return ax
 
@@ -241,8 +241,8 @@ def rates(table: pd.DataFrame, ax: Axes | None = None, *, label: str = "rate") -
     ax = style.given_or_new(ax, 7, style.lanes_height(len(names)))
     color = style.themed(style.COLORS[0], dark=style.is_dark(ax))
     y = np.arange(len(names))
-    known = np.isfinite(low) & np.isfinite(high)
-    ax.hlines(y[known], low[known], high[known], color=color, linewidth=2.5, alpha=0.6)
+    finite = np.isfinite(low) & np.isfinite(high)
+    ax.hlines(y[finite], low[finite], high[finite], color=color, linewidth=2.5, alpha=0.6)
     ax.scatter(rate, y, color=color, s=40, zorder=3)
     style.name_lanes(ax, names)
     ax.margins(x=0.08)
@@ -284,18 +284,18 @@ def keyness(table: pd.DataFrame, ax: Axes | None = None, *, top: int = 10) -> Ax
     value = "z" if "z" in table.columns else "g2"
     require(table, ("ngram", value), "keyness")
     group, top = table.columns[0], checked("top", top, Integer(1))
-    kept = table[floats(table[value]) > 0].groupby(group, sort=True).head(top)
-    style.check_lanes(len(kept), "words", "choose a smaller top=")
-    groups = sorted(kept[group].unique(), key=str)
+    strongest = table[floats(table[value]) > 0].groupby(group, sort=True).head(top)
+    style.check_lanes(len(strongest), "words", "choose a smaller top=")
+    groups = sorted(strongest[group].unique(), key=str)
     ax = style.given_or_new(
-        ax, 7, style.lanes_height(len(kept)) + style.legend_height([str(name) for name in groups], 6)
+        ax, 7, style.lanes_height(len(strongest)) + style.legend_height([str(name) for name in groups], 6)
     )
     colors = style.legend_colors(groups, kind=kind_of(group), dark=style.is_dark(ax))
     bars: list[Any] = []
     for name, color in zip(groups, colors, strict=True):
-        of = np.flatnonzero((kept[group] == name).to_numpy(bool))
-        bars.append(ax.barh(of, floats(kept[value])[of], height=0.72, color=color))
-    style.name_lanes(ax, kept["ngram"])
+        of = np.flatnonzero((strongest[group] == name).to_numpy(bool))
+        bars.append(ax.barh(of, floats(strongest[value])[of], height=0.72, color=color))
+    style.name_lanes(ax, strongest["ngram"])
     ax.set_xlabel("z of the log-odds ratio" if value == "z" else "G2 (log-likelihood)")
     style.add_legend(ax, bars, [str(name) for name in groups])
     if not bars:
@@ -356,9 +356,9 @@ def small_multiples(
         edges = dict(zip(("left", "bottom", "right", "top"), ax.get_position().extents, strict=True))
         spec = figure.add_gridspec(rows, columns, **edges) if place is None else place.subgridspec(rows, columns)
         ax.set_axis_off()
-    found, highest = [figure.add_subplot(spec[n // columns, n % columns]) for n in range(len(parts))], 0.0
+    panels, highest = [figure.add_subplot(spec[n // columns, n % columns]) for n in range(len(parts))], 0.0
     titles = distinct_names([str(key) for key in parts], df) if by == "transcript_id" else [str(key) for key in parts]
-    for panel, title, part in zip(found, style.shown_names(titles), parts.values(), strict=True):
+    for panel, title, part in zip(panels, style.shown_names(titles), parts.values(), strict=True):
         plot(part, ax=panel, **options)
         legend = panel.get_legend()
         above = legend.get_window_extent().height / figure.dpi if legend else 0.0  # inches
@@ -366,11 +366,11 @@ def small_multiples(
         highest = max(highest, above)
     if ax is None:
         figure.set_figheight(figure.get_figheight() + rows * highest)
-    right = max(panel.get_xlim()[1] for panel in found)
-    for panel in found:
+    right = max(panel.get_xlim()[1] for panel in panels)
+    for panel in panels:
         panel.set_xlim(right=right)
     if plot in (pace, sentiment_over_time):
-        low, high = min(panel.get_ylim()[0] for panel in found), max(panel.get_ylim()[1] for panel in found)
-        for panel in found:
+        low, high = min(panel.get_ylim()[0] for panel in panels), max(panel.get_ylim()[1] for panel in panels)
+        for panel in panels:
             panel.set_ylim(low, high)
-    return found
+    return panels

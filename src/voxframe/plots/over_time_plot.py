@@ -78,8 +78,8 @@ def confidence(
         window_s = checked("window_s", window_s, Number(0.001, 1e9))
     start, sure = seconds(df["start_ms"]), floats(df["confidence"])
     code, names = _groups(df, by)
-    known = np.isfinite(start) & np.isfinite(sure)
-    start, sure, code = start[known], sure[known], code[known]
+    finite = np.isfinite(start) & np.isfinite(sure)
+    start, sure, code = start[finite], sure[finite], code[finite]
     last = float(start.max()) if len(start) else 0.0
     window = window_s if window_s is not None else max(1.0, float(step(last or 1.0, 40)))
 
@@ -122,8 +122,8 @@ def _groups(df: pd.DataFrame, by: str | None) -> tuple[np.ndarray, list[str | No
     if by == "speaker":
         code, names = speaker_codes(df)
     else:
-        code, found = pd.factorize(lane_values(df, by), use_na_sentinel=False)
-        names = [None if pd.isna(name) else str(name) for name in found]
+        code, lanes = pd.factorize(lane_values(df, by), use_na_sentinel=False)
+        names = [None if pd.isna(name) else str(name) for name in lanes]
     order = sorted(range(len(names)), key=lambda n: (names[n] is None, names[n] or ""))
     return np.argsort(order)[code] if names else code, [names[n] for n in order]
 
@@ -171,7 +171,7 @@ def sentiment(df: pd.DataFrame, ax: Axes | None = None, *, by: str | None = None
     found = spans(df, by, "sentiment")
     style.check_lanes(len(found.names), "lanes", "choose another by=")
     label = df["sentiment"].astype("string").str.upper().fillna("").to_numpy(object)[found.row]
-    known = {kind for kind, _, _ in _KINDS[:2]}
+    kinds = {kind for kind, _, _ in _KINDS[:2]}
     sure = np.ones(len(label))
     if "confidence" in df.columns:
         sure = floats(df["confidence"])[found.row]
@@ -182,7 +182,7 @@ def sentiment(df: pd.DataFrame, ax: Axes | None = None, *, by: str | None = None
     ax.hlines(np.arange(len(found.names)), 0, last, color=style.GREY, linewidth=0.6, alpha=0.6, zorder=0)
     drawn = []
     for kind, direction, color in _KINDS:
-        of = label == kind if direction else ~np.isin(label, list(known))
+        of = label == kind if direction else ~np.isin(label, list(kinds))
         middle = found.code[of].astype(float)
         low, high = (middle, middle + direction * _HALF * sure[of]) if direction else (middle - _THIN, middle + _THIN)
         right = np.maximum(found.end[of], found.start[of] + last * RESOLUTION)
@@ -228,8 +228,8 @@ def disagreements(df: pd.DataFrame, ax: Axes | None = None) -> Axes:
     from matplotlib.collections import PolyCollection
 
     require(df, ("recording", "edit"), "disagreements")
-    found = places_of(df) if "hyp_end_ms" in df.columns else df
-    require(found, ("start_ms", "end_ms"), "disagreements")
+    places = places_of(df) if "hyp_end_ms" in df.columns else df
+    require(places, ("start_ms", "end_ms"), "disagreements")
     ends = {name: seconds(df[name]) for name in ("ref_end_ms", "hyp_end_ms", "end_ms") if name in df.columns}
     latest = pd.DataFrame(ends, df.index).max(axis=1)
     lasts = latest.groupby(df["recording"].fillna(""), sort=False).max().fillna(0)
@@ -237,17 +237,17 @@ def disagreements(df: pd.DataFrame, ax: Axes | None = None) -> Axes:
     ax = style.given_or_new(ax, 10, style.lanes_height(len(lasts)) + style.legend_height([*_LEVELS], 9))
     dark = style.is_dark(ax)
     high = float(lasts.max()) if len(lasts) else 0.0
-    whole = corners(
+    outline = corners(
         np.zeros(len(lasts)), lasts.to_numpy(float), np.arange(len(lasts)) - 0.36, np.arange(len(lasts)) + 0.36
     )
-    ax.add_collection(PolyCollection(list(whole), facecolors=style.GREY, alpha=0.18, linewidths=0), autolim=False)
-    known = found[found["start_ms"].notna()]
-    lane = lasts.index.get_indexer(pd.Index(known["recording"].fillna("")))
-    start, end = seconds(known["start_ms"]), seconds(known["end_ms"])
+    ax.add_collection(PolyCollection(list(outline), facecolors=style.GREY, alpha=0.18, linewidths=0), autolim=False)
+    timed = places[places["start_ms"].notna()]
+    lane = lasts.index.get_indexer(pd.Index(timed["recording"].fillna("")))
+    start, end = seconds(timed["start_ms"]), seconds(timed["end_ms"])
     end = np.maximum(end, start + high * max(_LEAST, RESOLUTION))
     bars = []
     for kind, color in _LEVELS.items():
-        of = (known["edit"] == kind).to_numpy(bool)
+        of = (timed["edit"] == kind).to_numpy(bool)
         paths = corners(start[of], end[of], lane[of] - 0.36, lane[of] + 0.36)
         face = style.themed(style.COLORS[color], dark=dark)
         bars.append(PolyCollection(list(paths), facecolors=face, linewidths=0, label=kind))

@@ -97,13 +97,13 @@ def spans(df: pd.DataFrame, by: str | None, purpose: str) -> Spans:
         names = [None if pd.isna(label) else str(label) for label in labels]
         names = distinct_names(names, df) if by == "transcript_id" else names
     start, end = seconds(df["start_ms"]), seconds(df["end_ms"])
-    found = Spans(start, end, code, np.arange(len(df)), names, named)
-    found = _sorted(found.where(np.isfinite(start) & np.isfinite(end) & (end >= start)))
+    result = Spans(start, end, code, np.arange(len(df)), names, named)
+    result = _sorted(result.where(np.isfinite(start) & np.isfinite(end) & (end >= start)))
     if by is None and several_transcripts(df):
-        return found  # lanes of a transcript stay together
-    code, first = pd.factorize(found.code)
+        return result  # lanes of a transcript stay together
+    code, first = pd.factorize(result.code)
     order = [*first, *(n for n in range(len(names)) if n not in set(first))]
-    return replace(found, code=code, names=[names[n] for n in order])
+    return replace(result, code=code, names=[names[n] for n in order])
 
 
 def _sorted(found: Spans) -> Spans:
@@ -180,8 +180,8 @@ def lane_names(df: pd.DataFrame, source: pd.DataFrame | None = None) -> pd.Serie
     """Return the transcript and the speaker of each row as one label."""
     code, names = speaker_codes(df)
     speaker = np.array([name or "(unknown)" for name in names], object)[code] if len(df) else np.array([], object)
-    found: pd.Series[str] = transcript_names(df, source) + speaker
-    return found
+    labels: pd.Series[str] = transcript_names(df, source) + speaker
+    return labels
 
 
 def group_names(table: pd.DataFrame, keys: list[str], source: pd.DataFrame | None = None) -> list[str]:
@@ -192,13 +192,13 @@ def group_names(table: pd.DataFrame, keys: list[str], source: pd.DataFrame | Non
         source: Rows from which the table was computed, which may have the column `recording`.
     """
     keys = [key for key in keys if key != "transcript_id" or "recording" not in keys]
-    shown = table[keys].astype("string")
+    texts = table[keys].astype("string")
     if "transcript_id" in keys:
         ids = table["transcript_id"].dropna().unique().tolist()
-        shown["transcript_id"] = table["transcript_id"].map(
+        texts["transcript_id"] = table["transcript_id"].map(
             dict(zip(ids, distinct_names(ids, table, source), strict=True))
         )
-    rows = shown.astype("string").fillna("(unknown)").itertuples(index=False)
+    rows = texts.astype("string").fillna("(unknown)").itertuples(index=False)
     return [" · ".join(row) for row in rows] if keys else ["all"] * len(table)
 
 

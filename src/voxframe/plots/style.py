@@ -131,15 +131,15 @@ def color_indexes(names: Sequence[object], named: Mapping[Any, Any] | None = Non
     for key in sorted(unfixed, key=lambda key: (key not in label_of, key)):
         if (kind, key) not in registry:
             uses = Counter(place for (other, _), place in registry.items() if other == kind)
-            own = _own_place(label_of.get(key))
+            own_place = _own_place(label_of.get(key))
             registry[kind, key] = min(
-                range(len(COLORS)), key=lambda place: (place in reserved, uses[place], place != own, place)
+                range(len(COLORS)), key=lambda place: (place in reserved, uses[place], place != own_place, place)
             )
         places[key] = registry[kind, key]
-    for rest in sorted({*keys} - {*places}, key=lambda key: (key is None, key or "")):
-        own, taken = fixed[rest], {*places.values()}
-        free = (place for place in range(len(COLORS)) if place not in taken)
-        places[rest] = own if own is not None and own not in taken else next(free, own or 0)
+    for key_left in sorted({*keys} - {*places}, key=lambda key: (key is None, key or "")):
+        own_place, used = fixed[key_left], {*places.values()}
+        free = (place for place in range(len(COLORS)) if place not in used)
+        places[key_left] = own_place if own_place is not None and own_place not in used else next(free, own_place or 0)
     return [places[key] for key in keys]
 
 
@@ -187,12 +187,12 @@ def shown_names(names: Iterable[object], longest: int = 40) -> list[str]:
             "".join(c for c in str(name) if unicodedata.category(c)[0] != "C") if isinstance(name, str) else "(unknown)"
         )
         parts = text.split(" · ") if len(text) > longest else [text]
-        room, left = longest, longest - 3 * (len(parts) - 1)
+        room, budget = longest, longest - 3 * (len(parts) - 1)
         for n, part in enumerate(sorted(parts, key=len)):  # long parts share what short ones leave
-            room = max(8, left // (len(parts) - n))
+            room = max(8, budget // (len(parts) - n))
             if len(part) > room:
                 break
-            left -= len(part)
+            budget -= len(part)
         last = room // 3  # long names often differ only at the end
         short = [part if len(part) <= room else f"{part[: room - 1 - last]}…{part[-last:]}" for part in parts]
         cleaned.append(" · ".join(short))
@@ -249,18 +249,18 @@ def add_legend(ax: Axes, handles: Sequence[Artist | None], names: Sequence[objec
         names: The labels. All grey labels share one entry.
     """
     drawn = [(n, handle) for n, handle in enumerate(handles) if handle is not None]
-    own = min(len(names), len(COLORS))
-    shown = [handle for n, handle in drawn if n < own]
-    labels = shown_names(names[n] for n, _ in drawn if n < own)
-    if len(drawn) > len(shown):
-        labels.append(f"{len(drawn) - len(shown)} others")
-        shown.append(drawn[-1][1])
-    if not shown:
+    distinct = min(len(names), len(COLORS))
+    entries = [handle for n, handle in drawn if n < distinct]
+    labels = shown_names(names[n] for n, _ in drawn if n < distinct)
+    if len(drawn) > len(entries):
+        labels.append(f"{len(drawn) - len(entries)} others")
+        entries.append(drawn[-1][1])
+    if not entries:
         return
     figure = ax.get_figure(root=True)
     columns = legend_shape(labels, ax.get_window_extent().width / figure.dpi)[1]  # type: ignore[union-attr]
     legend = ax.legend(
-        shown, labels, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, frameon=False, ncols=columns
+        entries, labels, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, frameon=False, ncols=columns
     )
     for text in legend.get_texts():
         text.set_parse_math(False)

@@ -33,10 +33,10 @@ def step(seconds: float, ticks: int) -> float:
         >>> step(125, 8), step(4, 8), step(3 * 86_400, 8)
         (30, 0.5, 57600)
     """
-    found = next((s for s in _STEPS if seconds / s <= ticks), _STEPS[-1])
-    while seconds / found > ticks:
-        found *= 2
-    return found
+    length = next((s for s in _STEPS if seconds / s <= ticks), _STEPS[-1])
+    while seconds / length > ticks:
+        length *= 2
+    return length
 
 
 class ClockLocator(Locator):
@@ -65,9 +65,9 @@ class ClockFormatter(Formatter):
         low, high = sorted(self.axis.get_view_interval())
         digits = 0 if high - low > 4 else 1 if high - low > 0.4 else 2
         parts = 10**digits
-        whole, part = divmod(abs(round(x * parts)), parts)
-        sign = "-" if x < 0 and (whole or part) else ""
-        return sign + clock(whole, hours=high >= 3600) + (f".{part:0{digits}d}" if digits else "")
+        integer, part = divmod(abs(round(x * parts)), parts)
+        sign = "-" if x < 0 and (integer or part) else ""
+        return sign + clock(integer, hours=high >= 3600) + (f".{part:0{digits}d}" if digits else "")
 
 
 #: A DataFrame, such as the result of `voxframe.load_chapters`, or a dict from row name to DataFrame.
@@ -103,18 +103,18 @@ def draw_bands(ax: Axes, rows: dict[str, pd.DataFrame], low: float, high: float)
     for y, df in enumerate(rows.values(), -len(rows)):
         start, end = seconds(df["start_ms"]), seconds(df["end_ms"])
         first = ~df.duplicated(["start_ms", "end_ms"]).to_numpy()
-        kept = np.flatnonzero(first & (start < high) & (end > low))
-        kept = kept[np.argsort(start[kept], kind="stable")]
+        visible = np.flatnonzero(first & (start < high) & (end > low))
+        visible = visible[np.argsort(start[visible], kind="stable")]
         bars = PolyCollection(
-            list(corners(start[kept], end[kept], y - 0.4, y + 0.4)),
+            list(corners(start[visible], end[visible], y - 0.4, y + 0.4)),
             facecolors=[(ink(ax), strength) for strength in (0.14, 0.26)],  # tell neighbours apart
             linewidths=0,
         )
         ax.add_collection(bars, autolim=False)
         named = next((name for name in _TITLES if name in df.columns), None)
-        titles = _titles(df[named].iloc[kept], named) if named else []
-        ends = np.minimum(end[kept], np.r_[start[kept][1:], np.inf])  # titles never overlap
-        for title, begin, finish in zip(titles, start[kept], ends, strict=False):
+        titles = _titles(df[named].iloc[visible], named) if named else []
+        ends = np.minimum(end[visible], np.r_[start[visible][1:], np.inf])  # titles never overlap
+        for title, begin, finish in zip(titles, start[visible], ends, strict=False):
             ax.add_artist(_Title(ax, title, max(begin, low), min(finish, high), y))
 
 

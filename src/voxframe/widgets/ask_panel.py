@@ -241,8 +241,8 @@ class AskPanel(CorpusPlayerWidget):
             raise OptionError("there is no question; enter one" if task != "task" else "there is no task; enter one")
         client = self._service()
         try:
-            given = {"transcripts": ids, "client": client, "progress": False, **options}
-            answered: Answers = getattr(self._corpus, method)(*([] if argument is None else [argument]), **given)
+            arguments = {"transcripts": ids, "client": client, "progress": False, **options}
+            answered: Answers = getattr(self._corpus, method)(*([] if argument is None else [argument]), **arguments)
         except LostAnswerError:
             self._lost = True
             raise
@@ -278,8 +278,10 @@ class AskPanel(CorpusPlayerWidget):
         """Return the citations of a reply, by their place in the answer."""
         if answered.citations is None:
             return [asdict(found) for found in citations(answered.replies[reply_idx].answer, self._corpus.search, ids)]
-        own = answered.citations[answered.citations["question_idx"] == reply_idx].sort_values(["begin", "end"])
-        rows = own.rename(columns={"speaker_name": "speaker"})[[*_CITED]].astype(object)
+        rows_of_reply = answered.citations[answered.citations["question_idx"] == reply_idx].sort_values(
+            ["begin", "end"]
+        )
+        rows = rows_of_reply.rename(columns={"speaker_name": "speaker"})[[*_CITED]].astype(object)
         found: list[dict[str, Any]] = rows.where(rows.notna(), None).to_dict("records")  # type: ignore[assignment]
         return found
 
@@ -300,8 +302,8 @@ class AskPanel(CorpusPlayerWidget):
 
     def _read_earlier(self) -> None:
         """Read earlier prompts, newest first; those of deleted answers are not included."""
-        kept = self._corpus.raw.responses().sort_values("created", kind="stable")["prompt"].dropna()
-        self._earlier = list(dict.fromkeys(reversed(kept.to_list())))[:_MAX_EARLIER]
+        prompts = self._corpus.raw.responses().sort_values("created", kind="stable")["prompt"].dropna()
+        self._earlier = list(dict.fromkeys(reversed(prompts.to_list())))[:_MAX_EARLIER]
 
     def _service(self) -> Client:
         self._client = self._client or connect()
@@ -315,10 +317,10 @@ class AskPanel(CorpusPlayerWidget):
         """Handle a click in the browser."""
         do = message.get("do")
         if do == "ask":
-            given = message.get("form") or {}
+            form = message.get("form") or {}
             for name in ("task", "prompts", "prompt", "context", "chosen"):  # the prompt belongs to the task
-                if name in given:
-                    setattr(self, name, given[name])
+                if name in form:
+                    setattr(self, name, form[name])
             self.ask(again=message.get("again") is True)
         elif do == "purge":
             self.purge(str(message["request_id"]))
@@ -332,10 +334,10 @@ class AskPanel(CorpusPlayerWidget):
 
 def _call_code(argument: Any, method: str, ids: list[str], options: Mapping[str, Any]) -> str:
     """Return Python code of a call."""
-    given = [] if argument is None else [repr(argument)]
-    given += [repr(ids), "client=client"]
-    given += [f"{name}={value!r}" for name, value in options.items() if name != "refresh"]
-    return f"corpus.{method}({', '.join(given)})"
+    arguments = [] if argument is None else [repr(argument)]
+    arguments += [repr(ids), "client=client"]
+    arguments += [f"{name}={value!r}" for name, value in options.items() if name != "refresh"]
+    return f"corpus.{method}({', '.join(arguments)})"
 
 
 _CITED = ("begin", "end", "transcript_id", "start_ms", "end_ms", "speaker", "text")

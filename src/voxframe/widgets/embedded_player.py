@@ -69,8 +69,8 @@ class RecordingFinder:
             about = self._recordings.table(self._store.ids())
             self._names = dict(zip(*about.select(["transcript_id", "recording"]).to_pydict().values(), strict=True))
         name = self._names.setdefault(transcript_id, transcript_id)
-        given = self._given.get(transcript_id) if name == transcript_id else None
-        return (given and short_name(given)) or name
+        path = self._given.get(transcript_id) if name == transcript_id else None
+        return (path and short_name(path)) or name
 
     def playable(self, transcript_id: str) -> str | None:
         """Return a path or URL that a player accepts; None if the recording is unknown."""
@@ -284,16 +284,29 @@ class RowPlayerWidget(PlayerWidget):
     def _open(self, transcript_id: str) -> TranscriptPlayer:
         if self._corpus is not None and self._finder is not None:
             return open_player(self._corpus, self._finder, transcript_id)
-        own = self._named()
+        rows_of_transcript = self._named()
         if self._key is not None and transcript_id:
-            own = own[(own[self._key].astype(object).map(str) == transcript_id).to_numpy(bool)]
-        names = {transcript_id, *(own["recording"].dropna().astype(str) if "recording" in own.columns else ())}
+            rows_of_transcript = rows_of_transcript[
+                (rows_of_transcript[self._key].astype(object).map(str) == transcript_id).to_numpy(bool)
+            ]
+        names = {
+            transcript_id,
+            *(
+                rows_of_transcript["recording"].dropna().astype(str)
+                if "recording" in rows_of_transcript.columns
+                else ()
+            ),
+        }
         audio = next((path for name, path in self._audio.items() if name in names), None)
         if audio is None:
             raise OptionError(f"audio has no recording of {transcript_id!r}, only of {', '.join(self._audio)}; add it")
-        spoken = own[[name for name in ("speaker", "speaker_name", "start_ms", "end_ms") if name in own.columns]]
-        text = text_column(own)
-        spoken = spoken.assign(text="" if text is None else own[text], utterance_idx=range(len(own)))
+        spoken = rows_of_transcript[
+            [name for name in ("speaker", "speaker_name", "start_ms", "end_ms") if name in rows_of_transcript.columns]
+        ]
+        text = text_column(rows_of_transcript)
+        spoken = spoken.assign(
+            text="" if text is None else rows_of_transcript[text], utterance_idx=range(len(rows_of_transcript))
+        )
         return TranscriptPlayer(spoken, audio, title=min(names - {transcript_id}, default=transcript_id) or None)
 
     def _named(self) -> pd.DataFrame:
@@ -308,16 +321,16 @@ class RowPlayerWidget(PlayerWidget):
     def _places(self, rows: pd.DataFrame) -> list[str]:
         """Return the recording of each of some rows, or its transcript id; an empty text if it is unknown."""
         name = "recording" if "recording" in rows.columns else self._key
-        return [""] * len(rows) if name is None else ["" if pd.isna(one) else str(one) for one in rows[name]]
+        return [""] * len(rows) if name is None else ["" if pd.isna(place) else str(place) for place in rows[name]]
 
     def _given(self) -> tuple[list[str], dict[str, str]]:
         """Return the arguments of a call that passes on corpus, recordings and player, and the names to define."""
-        given = [] if self._corpus is None else [f"corpus={corpus_call(self._corpus)}"]
+        arguments = [] if self._corpus is None else [f"corpus={corpus_call(self._corpus)}"]
         if self._audio:
-            given.append(f"audio={self._audio.get('', self._audio)!r}")
+            arguments.append(f"audio={self._audio.get('', self._audio)!r}")
         if self._linked is not None:
-            return [*given, "player=player"], {"player": "the TranscriptPlayer"}
-        return given, {}
+            return [*arguments, "player=player"], {"player": "the TranscriptPlayer"}
+        return arguments, {}
 
     def _on_browser_message(self, _: Any, message: Any, __: Any) -> None:
         """Handle a click on a row."""

@@ -83,9 +83,9 @@ def lines_table(lines: Iterable[tuple[str, str, str, str]]) -> str:
     """Return passages as an HTML table: place, words before, passage and words after."""
     cell = 'style="padding:1px 6px;text-align:'
     rows = (
-        f'<tr><td {cell}left">{escaped(where)}</td><td {cell}right">{escaped(left)}</td>'
+        f'<tr><td {cell}left">{escaped(where)}</td><td {cell}right">{escaped(before)}</td>'
         f'<td {cell}center"><strong>{escaped(match)}</strong></td><td {cell}left">{escaped(right)}</td></tr>'
-        for where, left, match, right in lines
+        for where, before, match, right in lines
     )
     return f"<table>{''.join(rows)}</table>"
 
@@ -98,8 +98,8 @@ def bands(table: pd.DataFrame | None, text: str, prefix: str) -> dict[str, bytes
     """
     if table is None:
         return {}
-    start, end, known = times(table)
-    order = np.flatnonzero(known)[np.argsort(start[known], kind="stable")]
+    start, end, timed = times(table)
+    order = np.flatnonzero(timed)[np.argsort(start[timed], kind="stable")]
     data, offsets = texts(table[text].iloc[order])
     packed = {"start": int32(start[order]), "end": int32(end[order]), "text": data, "offsets": offsets}
     return {f"{prefix}_{name}": value for name, value in packed.items()}
@@ -181,18 +181,18 @@ def lanes_svg(
         color_indexes: Index in `PALETTE` of each lane.
         until: End of the axis in ms, or in another unit.
     """
-    shown, until = shown_names(names, 18), max(until, 1.0)
+    labels, until = shown_names(names, 18), max(until, 1.0)
     scale = (_WIDTH - _LEFT) / until
-    height = _LANE * len(shown) + 20
+    height = _LANE * len(labels) + 20
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif"']
     parts[0] += f' font-size="12" fill="{GREY}">'
-    for n, ((start, end), name, color_index) in enumerate(zip(lanes, shown, color_indexes, strict=True)):
+    for n, ((start, end), name, color_index) in enumerate(zip(lanes, labels, color_indexes, strict=True)):
         top = n * _LANE
         parts.append(f'<text x="0" y="{top + 16}">{escaped(name)}</text>')
-        left, right = joined(start, end, until * _RESOLUTION)
+        begin, right = joined(start, end, until * _RESOLUTION)
         bars = "".join(
             f"M{_LEFT + a * scale:.1f} {top + 4}h{(b - a) * scale:.1f}v{_LANE - 8}h-{(b - a) * scale:.1f}z"
-            for a, b in zip(left, right, strict=True)
+            for a, b in zip(begin, right, strict=True)
         )
         color = PALETTE[color_index].replace("#000000", GREY)  # also readable on a dark page
         parts.append(f'<path fill="{color}" d="{bars}"/>')
@@ -201,6 +201,6 @@ def lanes_svg(
         x = _LEFT + part * (_WIDTH - _LEFT)
         parts.append(f'<text x="{x}" y="{height - 4}" text-anchor="{anchor}">{escaped(tick(part * until))}</text>')
     parts.append("</svg>")
-    alt = f"{what}: {', '.join(shown)}; {tick(0)} to {tick(until)}"
+    alt = f"{what}: {', '.join(labels)}; {tick(0)} to {tick(until)}"
     source = "data:image/svg+xml," + quote("".join(parts), safe=" /:=.,;")
     return f'<img style="width:100%;max-width:{_WIDTH}px" alt="{escaped(alt)}" src="{source}">'

@@ -76,12 +76,12 @@ class GroupComparison(LaneChart):
         code, labels = pd.factorize(group.astype("string"), sort=True, use_na_sentinel=False)
         names = [None if pd.isna(name) else str(name) for name in labels]
         number = df[value].to_numpy(np.float64, na_value=np.nan)
-        known = np.flatnonzero(np.isfinite(number))
-        low, high = (number[known].min(), number[known].max()) if len(known) else (0.0, 0.0)
+        finite = np.flatnonzero(np.isfinite(number))
+        low, high = (number[finite].min(), number[finite].max()) if len(finite) else (0.0, 0.0)
         room = 0.02 * float(high - low) or 0.5
         self._low, self._step = float(low) - room, (float(high - low) + 2 * room) / _STEPS
         self._table = self._means_of(rows, code, number)
-        place = self._steps(number[known])
+        place = self._steps(number[finite])
         means = [
             None
             if np.isnan(mean)
@@ -89,7 +89,7 @@ class GroupComparison(LaneChart):
             for low, mean, high in self._table[["low", "mean", "high"]].itertuples(index=False)
         ]
         self._table.insert(0, by, pd.Series(names, dtype=object))
-        marks = Marks(place, place + 1, code[known], known, names, [0] * len(names), self._tips(rows))
+        marks = Marks(place, place + 1, code[finite], finite, names, [0] * len(names), self._tips(rows))
         axis = {"low": self._low, "step": self._step, "label": label or value}
         self._draw(marks, by, _axis=axis, _means=means, _until=_STEPS)
 
@@ -118,11 +118,11 @@ class GroupComparison(LaneChart):
     @property
     def code(self) -> str:
         """Python code that shows the same; its first line describes `df` (and `player`)."""
-        given, define = self._given()
-        given += [f"label={self._label!r}"] if self._label else []
-        given += [f"title={self.title!r}"] if self.title != "Groups" else []
+        arguments, define = self._given()
+        arguments += [f"label={self._label!r}"] if self._label else []
+        arguments += [f"title={self.title!r}"] if self.title != "Groups" else []
         lines = [define_comment({"df": "the DataFrame with the values", **define}), "import voxframe", ""]
-        call = ", ".join(["df", repr(self._value), repr(self._by), *given])
+        call = ", ".join(["df", repr(self._value), repr(self._by), *arguments])
         lines += [f"groups = voxframe.GroupComparison({call})", *self._state_code("groups")]
         return "\n".join([*lines, "result = groups.result", "groups"])
 
@@ -133,10 +133,10 @@ class GroupComparison(LaneChart):
         """Return the mean of each group and its interval."""
         unit = np.arange(len(rows)) if self._key is None else pd.factorize(rows[self._key])[0]
         table = pd.DataFrame({"group": code, "value": number, "rows": 1, "unit": unit})
-        found = analysis.rates(table, "value", "rows", "group", resample="unit").set_index("group")
-        found = found.reindex(range(int(code.max()) + 1 if len(code) else 0))
-        found = found.rename(columns={"rate": "mean"}).fillna({"units": 0, "rows": 0}).reset_index(drop=True)
-        return found[["units", "rows", "mean", "low", "high"]].astype({"units": "int64", "rows": "int64"})
+        means = analysis.rates(table, "value", "rows", "group", resample="unit").set_index("group")
+        means = means.reindex(range(int(code.max()) + 1 if len(code) else 0))
+        means = means.rename(columns={"rate": "mean"}).fillna({"units": 0, "rows": 0}).reset_index(drop=True)
+        return means[["units", "rows", "mean", "low", "high"]].astype({"units": "int64", "rows": "int64"})
 
     def _tips(self, rows: pd.DataFrame) -> pd.Series[Any]:
         """Return recording, time, speaker and text of each row."""

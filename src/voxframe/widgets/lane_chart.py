@@ -224,8 +224,8 @@ class Timeline(LaneChart):
     ) -> None:
         super().__init__(df, corpus, audio, player, title)
         self._by, self._bands = by, bands
-        found = spans(self._named(), by, "Timeline")
-        found = found.where((found.start >= 0) & (found.end * 1000 <= encoding.LAST_MS))
+        bars = spans(self._named(), by, "Timeline")
+        bars = bars.where((bars.start >= 0) & (bars.end * 1000 <= encoding.LAST_MS))
         several = by is None and several_transcripts(df)
         named = None if several or by not in (None, "speaker_name") else label_names(df)
         label_of = {name: label for label, name in reversed((named or {}).items())}
@@ -239,12 +239,12 @@ class Timeline(LaneChart):
             titles = next((name for name in ("headline", "label", "text") if name in bands.columns), "start_ms")
             above = encoding.bands(bands, titles, "band")
         marks = Marks(
-            (found.start * 1000).round(),
-            (found.end * 1000).round(),
-            found.code,
-            found.row,
-            found.names,
-            color_indexes(found.names, found.named, kind_of(by)),
+            (bars.start * 1000).round(),
+            (bars.end * 1000).round(),
+            bars.code,
+            bars.row,
+            bars.names,
+            color_indexes(bars.names, bars.named, kind_of(by)),
             df["text"] if "text" in df.columns else None,
         )
         self._draw(
@@ -252,7 +252,7 @@ class Timeline(LaneChart):
             by,
             _columns=above,
             names=self._given_names,
-            _speakers=[(label_of.get(name, name) if of_speakers else None) or "" for name in found.names],
+            _speakers=[(label_of.get(name, name) if of_speakers else None) or "" for name in bars.names],
         )
 
     def __repr__(self) -> str:
@@ -263,17 +263,17 @@ class Timeline(LaneChart):
     @property
     def code(self) -> str:
         """Python code that shows the same; its first line describes `df` (and `bands`)."""
-        given, defined = self._given()
-        given = [
+        arguments, defined = self._given()
+        arguments = [
             *([f"by={self._by!r}"] if self._by else []),
             *(["bands=bands"] if self._bands is not None else []),
-            *given,
+            *arguments,
         ]
-        given += [f"title={self.title!r}"] if self.title != "Timeline" else []
+        arguments += [f"title={self.title!r}"] if self.title != "Timeline" else []
         define = {"df": "the DataFrame with start_ms and end_ms"}
         define |= {"bands": "the DataFrame of bands"} if self._bands is not None else {}
         lines = [define_comment(define | defined), "import voxframe", ""]
-        lines += [f"timeline = voxframe.Timeline({', '.join(['df', *given])})"]
+        lines += [f"timeline = voxframe.Timeline({', '.join(['df', *arguments])})"]
         lines += [f"timeline.names = {self.names!r}"] if self.names != self._given_names else []
         lines += self._state_code("timeline")
         if self.interval:
@@ -334,43 +334,43 @@ class Dispersion(LaneChart):
         player: TranscriptPlayer | None = None,
         title: str = "Dispersion",
     ) -> None:
-        found, asked = occurrences(df, queries)
-        if "match" in found.columns:
-            sides = [found[name].fillna("") for name in ("left", "match", "right") if name in found.columns]
-            found = found.assign(text=[join_words(filter(None, side)) for side in zip(*sides, strict=True)])
+        hits, asked = occurrences(df, queries)
+        if "match" in hits.columns:
+            sides = [hits[name].fillna("") for name in ("left", "match", "right") if name in hits.columns]
+            hits = hits.assign(text=[join_words(filter(None, side)) for side in zip(*sides, strict=True)])
         elif "text" in df.columns:
-            found = found.assign(text=_around(df, found))
+            hits = hits.assign(text=_around(df, hits))
         self._queries, self._by = (None if queries is None else asked), by
-        super().__init__(found, corpus, audio, player, title)
+        super().__init__(hits, corpus, audio, player, title)
         used, lane, names = term_lanes(self._named(), asked, by)
-        start, end, known = encoding.times(found)
-        term = pd.Index(asked).get_indexer(pd.Index(found["term"]))
-        rows = np.flatnonzero(known & (lane >= 0) & (term >= 0))
+        start, end, timed = encoding.times(hits)
+        term = pd.Index(asked).get_indexer(pd.Index(hits["term"]))
+        rows = np.flatnonzero(timed & (lane >= 0) & (term >= 0))
         colors = [len(COLORS) + place for place in color_indexes(asked, kind="term")]
         parts = asked if used != "term" and len(asked) > 1 else []
         place = lane * len(parts) + term if parts else lane
         if used != "term" and not parts:
             colors = colors[:1]
         repeated = [colors[n % len(colors)] for n in range(len(names) * max(1, len(parts)))] if colors else []
-        texts = found["text"] if "text" in found.columns else None
+        texts = hits["text"] if "text" in hits.columns else None
         self._draw(Marks(start[rows], end[rows], place[rows], rows, names, repeated, texts, parts), used)
 
     def __repr__(self) -> str:
-        found = sum(len(start) for start, _ in self._lanes)
-        return f"Dispersion({quantity(found, 'occurrence')}, {quantity(len(self._lanes), 'lane')})"
+        total = sum(len(start) for start, _ in self._lanes)
+        return f"Dispersion({quantity(total, 'occurrence')}, {quantity(len(self._lanes), 'lane')})"
 
     @property
     def code(self) -> str:
         """Python code that shows the same; its first line describes `df` (and `player`)."""
-        given, define = self._given()
-        given = [
+        arguments, define = self._given()
+        arguments = [
             *([] if self._queries is None else [repr(self._queries)]),
             *([f"by={self._by!r}"] if self._by else []),
-            *given,
+            *arguments,
         ]
-        given += [f"title={self.title!r}"] if self.title != "Dispersion" else []
+        arguments += [f"title={self.title!r}"] if self.title != "Dispersion" else []
         lines = [define_comment({"df": "the DataFrame of words or matches", **define}), "import voxframe", ""]
-        lines += [f"dispersion = voxframe.Dispersion({', '.join(['df', *given])})", *self._state_code("dispersion")]
+        lines += [f"dispersion = voxframe.Dispersion({', '.join(['df', *arguments])})", *self._state_code("dispersion")]
         return "\n".join([*lines, "result = dispersion.result", "dispersion"])
 
 

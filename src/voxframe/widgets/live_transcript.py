@@ -41,11 +41,11 @@ class BrowserSound:
 
     def put(self, samples: bytes) -> bool:
         """Add samples; return False if the oldest block was dropped."""
-        whole = not self._blocks.full()
-        if not whole:
+        accepted = not self._blocks.full()
+        if not accepted:
             self._blocks.get_nowait()
         self._blocks.put_nowait(samples[: len(samples) // 2 * 2])
-        return whole
+        return accepted
 
     def end(self) -> None:
         """End the stream."""
@@ -219,8 +219,8 @@ class LiveTranscript(ScriptedWidget):
         """Run one session."""
         try:
             self._client = self._client or connect()
-            given: StreamOptions = {**self._options, "on_partial": self._on_partial, "on_final": self._on_final}
-            session = self._client.stream(source, **given)
+            options: StreamOptions = {**self._options, "on_partial": self._on_partial, "on_final": self._on_final}
+            session = self._client.stream(source, **options)
             self._sessions.append(session)
             session.start()
             self._session = session

@@ -51,8 +51,8 @@ def existing_file(audio: str | os.PathLike[str]) -> Path:
 
 def media_type(path: Path) -> str:
     """Return the media type of a recording by its name; never one that a browser would run or render as a page."""
-    found = _TYPES.get(path.suffix.lower()) or mimetypes.guess_type(path.name)[0] or ""
-    return found if found.startswith(("audio/", "video/")) else "application/octet-stream"
+    mime_type = _TYPES.get(path.suffix.lower()) or mimetypes.guess_type(path.name)[0] or ""
+    return mime_type if mime_type.startswith(("audio/", "video/")) else "application/octet-stream"
 
 
 def media_urls(audio: str | os.PathLike[str]) -> list[str]:
@@ -127,8 +127,8 @@ class _MediaServer(ThreadingHTTPServer):
 
     def url(self, path: Path) -> str:
         """Return the URL of a file; the same file always has the same URL."""
-        known = next((token for token, file in self.files.items() if file == path), None)
-        token = known or secrets.token_urlsafe(16)
+        token_of_file = next((token for token, file in self.files.items() if file == path), None)
+        token = token_of_file or secrets.token_urlsafe(16)
         self.files = self.files | {token: path}  # a new dict, because requests iterate over it in other threads
         return f"http://127.0.0.1:{self.server_port}/{token}/{_url_path(Path(path.name))}"
 
@@ -168,11 +168,11 @@ class _MediaHandler(BaseHTTPRequestHandler):
             return self._end(HTTPStatus.NOT_FOUND)
         with file:
             size = os.fstat(file.fileno()).st_size
-            wanted = byte_range(self.headers.get("Range"), size)
-            if wanted is None:
+            span = byte_range(self.headers.get("Range"), size)
+            if span is None:
                 return self._end(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, {"Content-Range": f"bytes */{size}"})
-            begin, end = wanted
-            part = self.headers.get("Range") is not None and wanted != (0, size)
+            begin, end = span
+            part = self.headers.get("Range") is not None and span != (0, size)
             self.send_response(HTTPStatus.PARTIAL_CONTENT if part else HTTPStatus.OK)
             headers = {
                 "Content-Type": media_type(path),

@@ -231,8 +231,8 @@ class Presets:
     def all(self) -> dict[str, dict[str, Any]]:
         """Return the options of all presets by name."""
         try:
-            found = json.loads(self.path.read_text(encoding="utf-8"))
-            return {str(name): dict(options) for name, options in sorted(found.items())}
+            presets = json.loads(self.path.read_text(encoding="utf-8"))
+            return {str(name): dict(options) for name, options in sorted(presets.items())}
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, TypeError, AttributeError) as e:
@@ -250,7 +250,7 @@ class Presets:
     def remove(self, name: str) -> None:
         """Delete a preset."""
         self.get(name)
-        self._write({known: options for known, options in self.all().items() if known != name})
+        self._write({preset: options for preset, options in self.all().items() if preset != name})
 
     def get(self, name: str) -> dict[str, Any]:
         """Return the options of a preset."""

@@ -89,12 +89,12 @@ class PassageList(RowPlayerWidget):
     @property
     def code(self) -> str:
         """Python code that shows the same; its first line describes `df` (and `player`)."""
-        given, define = self._given()
-        given += [f"text={self._given_text!r}"] if self._given_text else []
-        given += [f"columns={self._columns!r}"] if self._columns else []
-        given += [f"title={self.title!r}"] if self.title != "Passages" else []
+        arguments, define = self._given()
+        arguments += [f"text={self._given_text!r}"] if self._given_text else []
+        arguments += [f"columns={self._columns!r}"] if self._columns else []
+        arguments += [f"title={self.title!r}"] if self.title != "Passages" else []
         lines = [define_comment({"df": "the DataFrame with start_ms and end_ms", **define}), "import voxframe", ""]
-        lines += [f"passages = voxframe.PassageList({', '.join(['df', *given])})"]
+        lines += [f"passages = voxframe.PassageList({', '.join(['df', *arguments])})"]
         lines += [f"passages.limit = {self.limit}"] if self.limit != 200 else []
         return "\n".join([*lines, "result = passages.result", "passages"])
 
@@ -112,14 +112,18 @@ class PassageList(RowPlayerWidget):
         """Return the texts of the lines: recording, speaker, other columns, and the passage with its context."""
         nothing = [""] * len(rows)
         who = next((name for name in _SPEAKERS if name in rows.columns), None)
-        shown = {"name": self._places(rows), "speaker": nothing if who is None else _shown(rows[who])}
-        more = [_shown(rows[name]) for name in self._columns]
-        shown["more"] = [" · ".join(filter(None, values)) for values in zip(*more, strict=True)] if more else nothing
-        own = self._given_text is None
+        columns = {"name": self._places(rows), "speaker": nothing if who is None else _shown(rows[who])}
+        extra_columns = [_shown(rows[name]) for name in self._columns]
+        columns["more"] = (
+            [" · ".join(filter(None, values)) for values in zip(*extra_columns, strict=True)]
+            if extra_columns
+            else nothing
+        )
+        is_default = self._given_text is None
         for side, name in (("left", "left"), ("match", self._text), ("right", "right")):
-            known = name is not None and name in rows.columns and (own or side == "match")
-            shown[side] = _shown(rows[name]) if known else nothing
-        return shown
+            has_side = name is not None and name in rows.columns and (is_default or side == "match")
+            columns[side] = _shown(rows[name]) if has_side else nothing
+        return columns
 
     def _static_html(self) -> str:
         """Return the first rows as a table."""

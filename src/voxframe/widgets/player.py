@@ -151,19 +151,19 @@ class TranscriptPlayer(ScriptedWidget):
                 f"names must be a dict of names by speaker label, such as {{'A': 'Ada'}}, got {shown(names)}"
             )
         corpus = None if corpus is None else chosen_corpus(corpus)
-        given = load_tables(source, client, corpus)
+        tables = load_tables(source, client, corpus)
         self._measuring: threading.Thread | None = None
         self._origin, self._client = origin(source, client), client
         self._corpus, self._given_title = Corpus() if corpus is None and self._origin.remote else corpus, title
-        found = split_passages(given["words"])
-        self._transcript_id = found.transcript_id
+        passages = split_passages(tables["words"])
+        self._transcript_id = passages.transcript_id
         self._store = find_store(self._corpus, self._transcript_id)
         if self._store:
-            given, found = self._store.corpus.tables(self._store.transcript_id), self._store.passages()
-        self._passages = self._uncorrected = found
-        packed, present = found.packed(given)
-        annotations = self._store.load() if self._store else (*speaker_names(found.words), {})
-        about = given.get("transcripts")
+            tables, passages = self._store.corpus.tables(self._store.transcript_id), self._store.passages()
+        self._passages = self._uncorrected = passages
+        packed, present = passages.packed(tables)
+        annotations = self._store.load() if self._store else (*speaker_names(passages.words), {})
+        about = tables.get("transcripts")
         named = about is not None and "recording" in about.columns and len(about) == 1
         recording = str(about["recording"].iloc[0]) if about is not None and named else "Transcript"
         name = recording if audio is None else Path(audio).name
@@ -172,16 +172,16 @@ class TranscriptPlayer(ScriptedWidget):
             **dict(zip(_ANNOTATIONS, annotations, strict=True)),
             _columns=packed,
             _not_stored="" if self._store else self._advice(),
-            _speakers=[label or "" for label in found.speakers],
+            _speakers=[label or "" for label in passages.speakers],
             _colors=self._color_indexes(*annotations[:2]),
             _layers=present,
             _sources=[] if audio is None else media_server.media_urls(audio),
-            _until=int(found.end.max(initial=0)),
+            _until=int(passages.end.max(initial=0)),
         )
         if names:
             annotations = ({**annotations[0], **names}, *annotations[1:])
             if self._store:
-                self._store.save(self._annotations(), annotations, found)
+                self._store.save(self._annotations(), annotations, passages)
                 annotations = self._store.load()
             self.names = annotations[0]
             self._recolor()
@@ -210,10 +210,10 @@ class TranscriptPlayer(ScriptedWidget):
         self._colors = self._color_indexes(self.names, self.turn_names)
 
     def __repr__(self) -> str:
-        found = self._passages
+        passages = self._passages
         return (
-            f"TranscriptPlayer({self.title!r}, {quantity(len(found.words), 'word')}, "
-            f"{quantity(len(found.speakers), 'speaker')}, {clock(self._until / 1000)})"
+            f"TranscriptPlayer({self.title!r}, {quantity(len(passages.words), 'word')}, "
+            f"{quantity(len(passages.speakers), 'speaker')}, {clock(self._until / 1000)})"
         )
 
     @traitlets.validate("interval")
@@ -237,12 +237,12 @@ class TranscriptPlayer(ScriptedWidget):
     def _load_again(self) -> None:
         """Show the transcript as the corpus has it now."""
         assert self._store is not None
-        found = self._store.passages()
+        passages = self._store.passages()
         self._saved = self._store.load()
         with self.hold_sync(), self.hold_trait_notifications():  # first the traits, then their observers
             for name, value in zip(_ANNOTATIONS, self._saved, strict=True):
                 self.set_trait(name, dict(value))
-            self._show(found)
+            self._show(passages)
 
     def _show(self, found: PlayerPassages) -> None:
         """Show other words of the transcript."""
@@ -256,15 +256,15 @@ class TranscriptPlayer(ScriptedWidget):
     @traitlets.validate("corrections")
     def _without_unchanged(self, proposal: Any) -> dict[str, str]:
         """Leave out texts that are those of the payload."""
-        given: dict[str, str] = proposal["value"]
-        if not given or getattr(self, "_store", None) is not None or not hasattr(self, "_uncorrected"):
-            return given
-        return {turn: text for turn, text in given.items() if text != self._uncorrected.text_of(turn)}
+        texts: dict[str, str] = proposal["value"]
+        if not texts or getattr(self, "_store", None) is not None or not hasattr(self, "_uncorrected"):
+            return texts
+        return {turn: text for turn, text in texts.items() if text != self._uncorrected.text_of(turn)}
 
     def _advice(self) -> str:
         """Return what to do so that edits are stored."""
-        given, place = self._origin.code or "source", 'voxframe.Corpus("transcripts")'
-        add = f"corpus.add({given})" if self._origin.is_payload else "corpus.add(payload)"
+        source, place = self._origin.code or "source", 'voxframe.Corpus("transcripts")'
+        add = f"corpus.add({source})" if self._origin.is_payload else "corpus.add(payload)"
         shown = repr(self._transcript_id) if self._transcript_id else '"its id"'
         return (
             "This transcript is in no corpus: names and corrected texts last as long as this widget, and turns cannot "

@@ -149,26 +149,28 @@ class AnnotationStore:
             message: `action`: "split", "merge", "move", "time" or "undo"; `turn`, its `utterance_idx`; `word`, the
                 position of a word in the turn; `by`, -1 or 1; `start_ms` and `end_ms`.
         """
-        made, action = self.corpus.corrections, message["action"]
+        corrections, action = self.corpus.corrections, message["action"]
         if action == "undo":
-            made.undo(self.transcript_id)
+            corrections.undo(self.transcript_id)
             return
         turn = int(message["turn"])
         here = self._check_shown(shown, [turn])
         if action == "merge":
-            made.merge(self.transcript_id, turn)
+            corrections.merge(self.transcript_id, turn)
         elif action == "move":
-            made.move_boundary(self.transcript_id, turn, int(message["by"]))
+            corrections.move_boundary(self.transcript_id, turn, int(message["by"]))
         else:
-            own = here.words[here.word_turns == turn]
-            words = own["word_idx"].tolist() if "word_idx" in own.columns else []  # else the turns serve as words
+            words_of_turn = here.words[here.word_turns == turn]
+            words = (
+                words_of_turn["word_idx"].tolist() if "word_idx" in words_of_turn.columns else []
+            )  # else the turns serve as words
             if not 0 <= int(message["word"]) < len(words):
                 raise OptionError(f"turn {turn} has no word {message['word']}; it has {len(words)}")
             place = int(words[int(message["word"])])
             if action == "split":
-                made.split(self.transcript_id, place)
+                corrections.split(self.transcript_id, place)
             elif action == "time":
-                made.set_time(self.transcript_id, place, int(message["start_ms"]), int(message["end_ms"]))
+                corrections.set_time(self.transcript_id, place, int(message["start_ms"]), int(message["end_ms"]))
 
     def _check_shown(self, shown: PlayerPassages, turns: Sequence[int]) -> PlayerPassages:
         """Return the current passages, after checking that turns are as shown, for example not changed elsewhere."""

@@ -71,8 +71,8 @@ class PlayerPassages:
         """Return the words of a turn, to realign them."""
         rows = np.flatnonzero(self.word_turns == turn)
         names = [name for name in ("text", "start_ms", "end_ms", "confidence") if name in self.words.columns]
-        own = self.words.iloc[rows][names].astype(object)
-        columns = own.where(own.notna(), None).to_dict("list")
+        words_of_turn = self.words.iloc[rows][names].astype(object)
+        columns = words_of_turn.where(words_of_turn.notna(), None).to_dict("list")
         texts, starts, ends = (columns[name] for name in ("text", "start_ms", "end_ms"))
         sure = columns.get("confidence", [None] * len(rows))
         return [
@@ -162,12 +162,12 @@ def split_passages(words: pd.DataFrame, turns: npt.NDArray[np.int64] | None = No
     heard, place = np.unique(label, return_index=True)
     rank = np.argsort(np.argsort(place))
     speaker = rank[np.searchsorted(heard, label[first[:-1]])] if len(words) else np.empty(0, np.int64)
-    found = [names[heard[n]] for n in np.argsort(place)]
+    ordered_names = [names[heard[n]] for n in np.argsort(place)]
     counted = np.searchsorted(edges, first[:-1], side="right") - 1
     number = counted if turns is None else turns[order][first[:-1]]
-    speakers = [None if pd.isna(n) else str(n) for n in found]
-    start, end, known = encoding.times(words)
-    start, end = np.where(known, start, -1), np.where(known, end, -1)
+    speakers = [None if pd.isna(n) else str(n) for n in ordered_names]
+    start, end, timed = encoding.times(words)
+    start, end = np.where(timed, start, -1), np.where(timed, end, -1)
     return PlayerPassages(words, first, number, speaker, speakers, start, end)
 
 
@@ -183,16 +183,16 @@ def corrected_passages(passages: PlayerPassages, corrections: Mapping[str, str])
     words, turn = passages.words, passages.word_turns
     rows, new = np.arange(len(words)), list[TurnWord]()
     for idx in (idx for idx in np.unique(turn).tolist() if str(idx) in corrections):
-        own, text = np.flatnonzero(turn == idx), corrections[str(idx)]
+        indexes, text = np.flatnonzero(turn == idx), corrections[str(idx)]
         new += realign(passages.turn_words(idx), text)
-        rows = np.setdiff1d(rows, own)
+        rows = np.setdiff1d(rows, indexes)
     order = np.argsort(np.r_[rows.astype(float), [word.place for word in new]], kind="stable")
     place = np.r_[rows, np.array([word.row for word in new], np.int64)][order]
-    made = words.iloc[place].reset_index(drop=True)
+    new_words = words.iloc[place].reset_index(drop=True)
     after = np.flatnonzero(order >= len(rows))
     changed = [new[n - len(rows)] for n in order[after]]
-    if TEXT_ORIGINAL.name not in made.columns:
-        made[TEXT_ORIGINAL.name] = pd.Series(index=made.index, dtype=TEXT)
+    if TEXT_ORIGINAL.name not in new_words.columns:
+        new_words[TEXT_ORIGINAL.name] = pd.Series(index=new_words.index, dtype=TEXT)
     values = {
         "text": [word.text for word in changed],
         TEXT_ORIGINAL.name: [word.original for word in changed],
@@ -200,11 +200,11 @@ def corrected_passages(passages: PlayerPassages, corrections: Mapping[str, str])
         "end_ms": [word.end for word in changed],
         "confidence": [word.confidence for word in changed],
     }
-    for name in (name for name in values if name in made.columns):
-        column = made[name].astype("Int64" if name.endswith("_ms") else made[name].dtype)
+    for name in (name for name in values if name in new_words.columns):
+        column = new_words[name].astype("Int64" if name.endswith("_ms") else new_words[name].dtype)
         column.iloc[after] = pd.array(values[name], column.dtype)
-        made[name] = column
-    return split_passages(made, turn[place])
+        new_words[name] = column
+    return split_passages(new_words, turn[place])
 
 
 def _parts(spoken: npt.NDArray[np.object_], begin: int, end: int) -> list[int]:

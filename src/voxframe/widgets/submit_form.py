@@ -220,13 +220,13 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
             OptionError: There is no such preset, or its options are invalid, for example from another version.
             CorpusError: The presets cannot be read.
         """
-        found = self._presets.get(name)
+        preset = self._presets.get(name)
         self._name.value = name
         try:
-            check(**found)
+            check(**preset)
         except OptionError as e:
             raise OptionError(f"cannot use the preset {name!r}: {e}\nDelete it or save it again") from None
-        self._options.fill(found)
+        self._options.fill(preset)
 
     def close(self) -> None:
         """Close the form; jobs at the service continue."""
@@ -318,8 +318,8 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
             self._corpus.forget(job.transcript_id, remote=True, client=self._service())
 
     def _retry(self, keys: list[str] | None) -> None:
-        one = self._corpus._ledger.find(keys[0]) if keys else None
-        lost = one is not None and one.state != "error"
+        job = self._corpus._ledger.find(keys[0]) if keys else None
+        lost = job is not None and job.state != "error"
         with RepeatedCall(self._draw, _DRAW_S):
             self._corpus.retry(failed=not lost, uncertain=lost, keys=keys, client=self._service(), progress=False)
 

@@ -94,9 +94,9 @@ class FileDrop(ScriptedWidget):
 
     def _cancel(self, key: str) -> None:
         """Discard an incomplete file."""
-        if found := self._open.pop(key, None):
-            found[0].close()
-            Path(found[0].name).unlink(missing_ok=True)
+        if upload := self._open.pop(key, None):
+            upload[0].close()
+            Path(upload[0].name).unlink(missing_ok=True)
 
     def _remove(self, n: int) -> None:
         """Remove a file from the list; it stays on disk, because a job may need it."""

@@ -22,14 +22,14 @@ def peaks(path: Path) -> bytes:
     Empty if the recording cannot be decoded: a browser may play it nevertheless.
     """
     size = _RATE * PEAK_MS // 1000
-    loudest, rest = [], np.zeros(0, np.int16)
+    loudest, pending = [], np.zeros(0, np.int16)
     try:
         for chunk in cast("Iterable[bytes]", open_source(path, _RATE, "pcm_s16le").chunks):
-            rest = np.concatenate([rest, np.frombuffer(chunk, "<i2")])
-            whole = len(rest) // size * size
-            loudest.append(np.abs(rest[:whole].reshape(-1, size).astype(np.int32)).max(axis=1, initial=0))
-            rest = rest[whole:]
+            pending = np.concatenate([pending, np.frombuffer(chunk, "<i2")])
+            complete = len(pending) // size * size
+            loudest.append(np.abs(pending[:complete].reshape(-1, size).astype(np.int32)).max(axis=1, initial=0))
+            pending = pending[complete:]
     except (AudioError, MissingExtraError):
         return b""
-    found = np.concatenate([*loudest, np.zeros(0, np.int32)])
-    return bytes((255 * found // max(1, found.max(initial=0))).astype(np.uint8))
+    levels = np.concatenate([*loudest, np.zeros(0, np.int32)])
+    return bytes((255 * levels // max(1, levels.max(initial=0))).astype(np.uint8))

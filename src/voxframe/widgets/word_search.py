@@ -95,8 +95,8 @@ class WordSearch(CorpusPlayerWidget):
         self._given_audio = audio_by_name(audio)
         self._about = _metadata(corpus) if about is None else about
         check_about(self._about)
-        more = [] if self._about is None else [str(name) for name in self._about.columns if name != "transcript_id"]
-        choices = ["transcript_id", *_WORD_COLUMNS, *more]
+        columns = [] if self._about is None else [str(name) for name in self._about.columns if name != "transcript_id"]
+        choices = ["transcript_id", *_WORD_COLUMNS, *columns]
         super().__init__(corpus, audio, player, title=title, _choices=choices, query=query)
         self.on_msg(self._on_browser_message)
         if not query:  # otherwise setting the trait has searched
@@ -190,17 +190,17 @@ class WordSearch(CorpusPlayerWidget):
         groups = per_transcript if self.by == "transcript_id" else self.counts
         most = groups[groups["occurrences"] > 0].sort_values("occurrences", ascending=False, kind="stable")
         keys = self._keys(groups)
-        chosen = groups[keys.astype(str) == self.only[0]] if self.only else groups
-        head = pd.concat([most.head(_MAX_GROUPS), most[most.index.isin(chosen.index)] if self.only else most[:0]])
+        groups_shown = groups[keys.astype(str) == self.only[0]] if self.only else groups
+        head = pd.concat([most.head(_MAX_GROUPS), most[most.index.isin(groups_shown.index)] if self.only else most[:0]])
         head = head[~head.index.duplicated()]
-        found = {**asked, **size, "total": int(per_transcript["occurrences"].sum())}
-        found |= {
+        summary = {**asked, **size, "total": int(per_transcript["occurrences"].sum())}
+        summary |= {
             "in": int((per_transcript["occurrences"] > 0).sum()),
             "groups": len(most),
             "most": int(most["occurrences"].max() or 0) if len(most) else 0,
         }
-        found["of_shown"] = int(chosen["occurrences"].sum())
-        return found | self._packed(rows) | self._packed_groups(head)
+        summary["of_shown"] = int(groups_shown["occurrences"].sum())
+        return summary | self._packed(rows) | self._packed_groups(head)
 
     def _find_by_meaning(self) -> dict[str, Any]:
         """Run a search by meaning; groups have the number of their sentences among the closest of all."""
@@ -213,17 +213,17 @@ class WordSearch(CorpusPlayerWidget):
         groups = keys.groupby(of, dropna=False).size().rename("occurrences").reset_index()
         groups["words"] = words.reindex(groups[self.by]).to_numpy() if self.by == "transcript_id" else 0
         groups = groups.sort_values("occurrences", ascending=False, kind="stable")
-        found = {"words": int(words.sum()), "of": len(words), "total": len(rows), "of_shown": len(rows)}
-        found |= {"in": rows["transcript_id"].nunique(), "groups": len(groups)}
+        summary = {"words": int(words.sum()), "of": len(words), "total": len(rows), "of_shown": len(rows)}
+        summary |= {"in": rows["transcript_id"].nunique(), "groups": len(groups)}
         scores = encoding.int32((100 * rows["score"]).round())
-        return found | self._packed(rows) | self._packed_groups(groups.head(_MAX_GROUPS), best) | {"score": scores}
+        return summary | self._packed(rows) | self._packed_groups(groups.head(_MAX_GROUPS), best) | {"score": scores}
 
     def _packed(self, rows: pd.DataFrame) -> dict[str, bytes]:
         """Return matches as columns for the browser."""
         packed = {"start": encoding.starts(rows)}
         names = [self._recordings.name(transcript_id) for transcript_id in rows["transcript_id"]]
-        shown = {name: rows[name] for name in ("left", "match", "right")} | {"speaker": rows["speaker_name"]}
-        for name, column in shown.items():
+        columns = {name: rows[name] for name in ("left", "match", "right")} | {"speaker": rows["speaker_name"]}
+        for name, column in columns.items():
             packed[name], packed[f"{name}_at"] = encoding.texts(column)
         packed["name"], packed["name_at"] = encoding.texts(names)
         return packed
@@ -309,8 +309,8 @@ def _metadata(corpus: Corpus) -> pd.DataFrame | None:
     """Return the metadata of a corpus by transcript; None if there is none."""
     if not corpus.path.is_dir():  # the search says so in the error pane
         return None
-    known = corpus.metadata.get().drop(columns=["recording", "source"])
-    return known if len(known.columns) > 1 else None
+    metadata = corpus.metadata.get().drop(columns=["recording", "source"])
+    return metadata if len(metadata.columns) > 1 else None
 
 
 def _summary(found: Mapping[str, Any]) -> str:

@@ -221,9 +221,9 @@ def show(request: Request) -> Response:
     """GET /v2/transcript/{id}: return a transcript."""
     state = server_state(request)
     job = state.job(request.path_params["transcript_id"])
-    shown = serialization.transcript(job, state.result(job))
-    method = shown.get("summary_method")
-    return json_response(shown, headers={"X-Summary-Method": method} if method else {})
+    fields = serialization.transcript(job, state.result(job))
+    method = fields.get("summary_method")
+    return json_response(fields, headers={"X-Summary-Method": method} if method else {})
 
 
 def delete(request: Request) -> Response:
@@ -321,10 +321,10 @@ def derived(request: Request) -> Response:
         raise HTTPException(400, f"{name} requires a completed transcript; {_state(job)}")
     transcript = serialization.transcript(job, state.result(job))
     try:
-        made = make(transcript, request)
+        content = make(transcript, request)
     except ValueError as error:
         raise HTTPException(400, str(error)) from None
-    return made if isinstance(made, Response) else json_response(made)
+    return content if isinstance(content, Response) else json_response(content)
 
 
 def _state(job: JobRecord) -> str:
@@ -335,18 +335,18 @@ def _state(job: JobRecord) -> str:
 
 def _subtitles(write: Callable[[dict[str, Any], int], str]) -> Callable[[dict[str, Any], Request], Response]:
     def make(transcript: dict[str, Any], request: Request) -> Response:
-        given = request.query_params.get("chars_per_caption") or str(DEFAULT_CHARS)
-        if not given.isascii() or not given.isdecimal() or not given.strip("0"):
-            raise ValueError(f"chars_per_caption must be a whole number of at least 1, not {shown(given)}")
+        text = request.query_params.get("chars_per_caption") or str(DEFAULT_CHARS)
+        if not text.isascii() or not text.isdecimal() or not text.strip("0"):
+            raise ValueError(f"chars_per_caption must be a whole number of at least 1, not {shown(text)}")
         # No caption is longer than nine digits can say, and Python refuses to read thousands of digits.
-        return PlainTextResponse(write(transcript, int(given) if len(given) < 10 else 10**9))
+        return PlainTextResponse(write(transcript, int(text) if len(text) < 10 else 10**9))
 
     return make
 
 
 def _word_search(transcript: dict[str, Any], request: Request) -> dict[str, Any]:
-    wanted = serialization.search_terms(request.query_params.getlist("words"))
-    matches = serialization.search_words(transcript["words"] or [], wanted)
+    terms = serialization.search_terms(request.query_params.getlist("words"))
+    matches = serialization.search_words(transcript["words"] or [], terms)
     return {"id": transcript["id"], "total_count": sum(match["count"] for match in matches), "matches": matches}
 
 

@@ -49,10 +49,13 @@ class ResponseStore:
 
     def add(self, answer: dict[str, Any]) -> dict[str, Any]:
         """Store a response and return it with its request id."""
-        whole = {"request_id": str(uuid.uuid4()), **answer}
+        response = {"request_id": str(uuid.uuid4()), **answer}
         with self._database.transaction() as run:
-            run("INSERT INTO responses VALUES (?, ?, ?)", (whole["request_id"], now(), orjson.dumps(whole).decode()))
-        return whole
+            run(
+                "INSERT INTO responses VALUES (?, ?, ?)",
+                (response["request_id"], now(), orjson.dumps(response).decode()),
+            )
+        return response
 
     def get(self, request_id: str) -> bytes | None:
         """Return a stored response as JSON, or None."""
@@ -222,10 +225,10 @@ def _transcript(state: ServerState, transcript_id: str) -> Source:
 
 async def show(request: Request) -> HTTPResponse:
     """GET .../{request_id}: return a stored response."""
-    found = await run_in_threadpool(_model(request).responses.get, request.path_params["request_id"])
-    if found is None:
+    response = await run_in_threadpool(_model(request).responses.get, request.path_params["request_id"])
+    if response is None:
         raise HTTPException(404, _UNKNOWN)
-    return json_response(found)
+    return json_response(response)
 
 
 async def purge(request: Request) -> HTTPResponse:

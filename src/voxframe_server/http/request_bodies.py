@@ -145,8 +145,8 @@ def unknown_fields(
         return {}
     # A header value must not end with a space, which an empty name would leave there.
     shown = [quote(name[:_MAX_CHARS], safe="") or "(empty)" for name in names[:_MAX_NAMES]]
-    more = [f"and-{len(names) - _MAX_NAMES}-more"] if len(names) > _MAX_NAMES else []
-    text = ", ".join(shown + more)
+    rest_count = [f"and-{len(names) - _MAX_NAMES}-more"] if len(names) > _MAX_NAMES else []
+    text = ", ".join(shown + rest_count)
     _log.warning("%s: unknown fields were ignored: %s", request, text)
     return {HEADER: text}
 
@@ -167,22 +167,22 @@ def validated(body: object, engine: str = engines.DEFAULT) -> dict[str, Any]:
     problems = options.problems(body)
     if body.get("audio_url") is None:
         problems.insert(0, "audio_url is required: an http or https URL of the media, or an upload_url of this server")
-    given = options.normalise(body)
-    if given.get("webhook_auth_header_name", "").lower() in _FRAMING:
+    fields = options.normalise(body)
+    if fields.get("webhook_auth_header_name", "").lower() in _FRAMING:
         problems.append(
-            f"webhook_auth_header_name may not be {given['webhook_auth_header_name']}, which frames a request"
+            f"webhook_auth_header_name may not be {fields['webhook_auth_header_name']}, which frames a request"
         )
-    if given.get("redact_pii_audio") and not given.get("redact_pii"):
+    if fields.get("redact_pii_audio") and not fields.get("redact_pii"):
         problems.append("redact_pii_audio requires redact_pii, which finds the personal data to cover")
-    boost = given.get("word_boost", ())
+    boost = fields.get("word_boost", ())
     if len(boost) > BOOSTED or any(len(term) > BOOSTED_CHARS for term in boost):
         problems.append(
             f"word_boost may have at most {BOOSTED} words or phrases of at most {BOOSTED_CHARS} characters each"
         )
-    problems += _language(given, engine)
+    problems += _language(fields, engine)
     if problems:
         raise RequestRefused("; ".join(problems))
-    return given
+    return fields
 
 
 def _language(given: Mapping[str, Any], engine: str) -> list[str]:
@@ -283,7 +283,7 @@ _TASKS: dict[str, tuple[dict[str, Schema], tuple[str, ...]]] = {
 
 def llm_request(task: str) -> Schema:
     """Return the schema of a language-model request: transcripts, as ids or as sources, or `input_text`."""
-    more, required = _TASKS[task]
+    optional, required = _TASKS[task]
     size = {"type": "integer", "minimum": 1, "maximum": options.LLM_OUTPUT_TOKENS, "description": "tokens"}
     fields = {
         "transcript_ids": or_null(_IDS),
@@ -297,4 +297,4 @@ def llm_request(task: str) -> Schema:
     }
     for name, default in options.LLM_DEFAULTS.items():
         fields[name] = fields[name] | {"default": default}
-    return {"type": "object", "required": list(required), "properties": fields | more}
+    return {"type": "object", "required": list(required), "properties": fields | optional}

@@ -131,17 +131,17 @@ def _shared(words: list[dict[str, Any]], name: str) -> Any:
 
 def search_terms(values: Iterable[str]) -> list[str]:
     """Return the search terms in the values of `words=`, which may be comma-separated or repeated."""
-    found: dict[str, str] = {}
+    terms: dict[str, str] = {}
     for value in values:
         for term in value.split(","):
             key = " ".join(_tokens(term))
             if key.count(" ") >= WORD_SEARCH_WORDS:
                 raise ValueError(f"a phrase may have at most {WORD_SEARCH_WORDS} words; {shown(term.strip())} has more")
             if key:
-                found.setdefault(key, " ".join(term.split()))
-    if not found:
+                terms.setdefault(key, " ".join(term.split()))
+    if not terms:
         raise ValueError("words is required: words, numbers or phrases of up to five words, separated by commas")
-    return list(found.values())
+    return list(terms.values())
 
 
 def _tokens(text: str) -> list[str]:

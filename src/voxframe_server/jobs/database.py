@@ -68,11 +68,11 @@ class Database:
 
     def _create(self, schema: str, version: int) -> None:
         with self.transaction() as run:
-            found = run("PRAGMA user_version").fetchone()[0]
-            if found not in (0, version):
-                age = "an older" if found < version else "a newer"
+            stored = run("PRAGMA user_version").fetchone()[0]
+            if stored not in (0, version):
+                age = "an older" if stored < version else "a newer"
                 raise sqlite3.DatabaseError(
-                    f"it was written by {age} voxframe (its tables have version {found}, this one needs {version})"
+                    f"it was written by {age} voxframe (its tables have version {stored}, this one needs {version})"
                 )
             for statement in (*schema.split(";\n"), f"PRAGMA user_version = {version}"):
                 run(statement)

@@ -176,9 +176,9 @@ class JobScheduler:
             self._swept = time.monotonic()
             threading.Thread(target=self._sweep, name="voxframe-sweep", daemon=True).start()
         self._end_idle(before=time.monotonic() - _IDLE)
-        held = self._jobs.held(self._instance.name)
+        jobs = self._jobs.held(self._instance.name)
         with self._lock:
-            for job_id in self._children.keys() - held:
+            for job_id in self._children.keys() - jobs:
                 if (child := self._children[job_id]) is not None:
                     _kill(child)
         stage: Stage
@@ -315,19 +315,19 @@ class JobScheduler:
                 _end(child)
 
     def _follow(self, child: subprocess.Popen[str], job: JobRecord) -> dict[str, Any]:
-        shown = 0.0
+        fraction = 0.0
         for message in _messages(child):
             if message is None:
                 return {"crashed": f"did nothing for {STALLED / 60:.0f} minutes"}
             if "bytes" in message:
-                shown = self._record_download(job, message["bytes"], message["of"], shown)
+                fraction = self._record_download(job, message["bytes"], message["of"], fraction)
                 continue
             if "progress" not in message:
                 return message
             self._progress[job.id] = message["progress"]
-            if message["progress"] >= shown + 0.1:
-                shown = message["progress"]
-                _log.info("job %s: %.0f %%", job.id, 100 * shown)
+            if message["progress"] >= fraction + 0.1:
+                fraction = message["progress"]
+                _log.info("job %s: %.0f %%", job.id, 100 * fraction)
         status = child.wait()
         return {"crashed": f"was stopped by signal {-status}" if status < 0 else f"ended with status {status}"}
 

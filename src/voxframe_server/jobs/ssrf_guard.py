@@ -171,9 +171,9 @@ def connection(url: str, allowed_origins: frozenset[str], seconds: float) -> htt
     scheme = origin(url).partition(":")[0]
     addresses = resolve(url, allowed_origins)
     kind = _Secure if scheme == "https" else _Plain
-    made = kind(urlsplit(url).hostname or "", addresses[0][1], timeout=seconds)
-    made.pinned = addresses
-    return made
+    result = kind(urlsplit(url).hostname or "", addresses[0][1], timeout=seconds)
+    result.pinned = addresses
+    return result
 
 
 @contextmanager
@@ -182,7 +182,7 @@ def time_limit(server: http.client.HTTPConnection, seconds: float) -> Iterator[t
 
     The timeout of a socket limits the wait for each read; a server could send one byte at a time forever.
     """
-    expired, left = threading.Event(), threading.Event()
+    expired, finished = threading.Event(), threading.Event()
 
     def end() -> None:
         expired.set()
@@ -190,7 +190,7 @@ def time_limit(server: http.client.HTTPConnection, seconds: float) -> Iterator[t
             if server.sock is not None:
                 with suppress(OSError):  # not the method of a TLS socket, which two threads may not use at once
                     socket.socket.shutdown(server.sock, socket.SHUT_RDWR)
-            if left.wait(_AGAIN_SECONDS):  # a connection may be opened only now
+            if finished.wait(_AGAIN_SECONDS):  # a connection may be opened only now
                 return
 
     timer = threading.Timer(seconds, end)
@@ -199,7 +199,7 @@ def time_limit(server: http.client.HTTPConnection, seconds: float) -> Iterator[t
     try:
         yield expired
     finally:
-        left.set()
+        finished.set()
         timer.cancel()
 
 

@@ -221,8 +221,8 @@ def main() -> int:
     for _, data in realtime.unpack(sys.stdin.buffer):
         options, _, samples = data.partition(b"\n")
         is_final, boost = orjson.loads(options)
-        chosen = engine(tuple(boost))
-        decode = chosen.transcribe if is_final else getattr(chosen, "transcribe_partial", chosen.transcribe)
+        recognizer = engine(tuple(boost))
+        decode = recognizer.transcribe if is_final else getattr(recognizer, "transcribe_partial", recognizer.transcribe)
         out.write(orjson.dumps([tuple(word) for word in decode(np.frombuffer(samples, np.int16))]) + b"\n")
         out.flush()
     return 0

@@ -102,8 +102,8 @@ class StreamEndpoint:
         expiry = self._tokens.take(token) if token else None
         session = None
         try:
-            given = socket.headers.get("authorization", "").encode("latin-1", "replace")
-            if expiry is None if token else not hmac.compare_digest(given, self._key):
+            authorization = socket.headers.get("authorization", "").encode("latin-1", "replace")
+            if expiry is None if token else not hmac.compare_digest(authorization, self._key):
                 raise SessionRefusedError(4001, "Not authorized")
             parameters = StreamParameters.of(socket.query_params)
             if self._open >= self._limits.sessions:
@@ -280,12 +280,12 @@ class _StreamSession:
             self._waiting.put_nowait((self._played, realtime.pack(kind, data)))
 
     async def _next(self) -> Any:
-        left = self._limits.session_s - (time.monotonic() - self._begun)
+        remaining = self._limits.session_s - (time.monotonic() - self._begun)
         try:
-            async with asyncio.timeout(None if self._terminating else min(self._limits.idle_s, max(0.0, left))):
+            async with asyncio.timeout(None if self._terminating else min(self._limits.idle_s, max(0.0, remaining))):
                 return await self._socket.receive()
         except TimeoutError:
-            if left <= self._limits.idle_s:
+            if remaining <= self._limits.idle_s:
                 raise SessionRefusedError(4008, "Session expired") from None
             raise SessionRefusedError(
                 4031, f"Session idle for too long: no message arrived for {self._limits.idle_s:g} s"

@@ -260,11 +260,11 @@ class Stream:
         PORTAL.run(lambda: connection.send_json(message))
 
     def _rest(self) -> list[Final]:
-        rest = []
+        messages = []
         while (message := self._cursor.wait()) is not None:
             if isinstance(message, Final):
-                rest.append(message)
-        return rest
+                messages.append(message)
+        return messages
 
     def _finish(self) -> None:
         """Wait for callbacks and raise the error that ended the session, if any."""

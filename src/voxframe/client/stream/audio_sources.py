@@ -77,10 +77,10 @@ def open_source(source: StreamSource, sample_rate: int | None, encoding: str) ->
     if isinstance(source, AsyncIterable | Iterable):
         if encoding == "pcm_mulaw" and isinstance(source, RatedSource):
             raise OptionError("a microphone records linear samples; leave encoding at 'pcm_s16le'")
-        own = int(source.sample_rate) if isinstance(source, RatedSource) else None
-        if own is not None and sample_rate not in (None, own):
-            raise OptionError(f"sample_rate is {sample_rate}, but the source records at {own} Hz; leave it out")
-        return Samples(own or _required(sample_rate), cast("Iterable[bytes] | AsyncIterable[bytes]", source))
+        source_rate = int(source.sample_rate) if isinstance(source, RatedSource) else None
+        if source_rate is not None and sample_rate not in (None, source_rate):
+            raise OptionError(f"sample_rate is {sample_rate}, but the source records at {source_rate} Hz; leave it out")
+        return Samples(source_rate or _required(sample_rate), cast("Iterable[bytes] | AsyncIterable[bytes]", source))
     raise OptionError(
         "the source must be a path, bytes, a file opened with open(path, 'rb'), an iterator of bytes, or "
         f"voxframe.microphone(), got {type(source).__name__}"
@@ -214,8 +214,8 @@ def _to_mulaw(chunks: Iterable[bytes]) -> Iterator[bytes]:
     import numpy as np
 
     for chunk in chunks:
-        whole = len(chunk) // 2 * 2  # a file that was cut off may end with half a sample
-        yield encode_mulaw(np.frombuffer(chunk[:whole], "<i2"))
+        even = len(chunk) // 2 * 2  # a file that was cut off may end with half a sample
+        yield encode_mulaw(np.frombuffer(chunk[:even], "<i2"))
 
 
 def encode_mulaw(samples: NDArray[np.int16]) -> bytes:

@@ -193,8 +193,8 @@ def read(data: str | bytes, *, session_id: str | None, idx: int, offset_ms: int 
     if not isinstance(raw, dict):
         raw = {}
     kind = _KINDS.get(as_text(raw.get("message_type")) or "", Message)
-    own = as_text(raw.get("session_id")) if kind is SessionBegins else None
-    return kind(raw, own or session_id, idx, offset_ms)
+    sent_id = as_text(raw.get("session_id")) if kind is SessionBegins else None
+    return kind(raw, sent_id or session_id, idx, offset_ms)
 
 
 # Waits are cut into slices: Windows only delivers Ctrl-C between two waits.
@@ -272,18 +272,18 @@ class Cursor:
         """Wait for the next message; return None at the end."""
         changed = self._buffer._changed
         with changed:
-            while (found := self._take()) is None and not self._buffer.ended:
+            while (message := self._take()) is None and not self._buffer.ended:
                 changed.wait(_SLICE_SECONDS)
-            return found
+            return message
 
     async def wait_async(self) -> Message | None:
         """Await the next message on any loop; return None at the end."""
         loop = asyncio.get_running_loop()
         while True:
             with self._buffer._changed:
-                found = self._take()
-                if found is not None or self._buffer.ended:
-                    return found
+                message = self._take()
+                if message is not None or self._buffer.ended:
+                    return message
                 future: asyncio.Future[None] = loop.create_future()
                 entry = (loop, future)
                 self._buffer._waiting.add(entry)
@@ -295,12 +295,12 @@ class Cursor:
                     self._buffer._waiting.discard(entry)
 
     def _take(self) -> Message | None:
-        found = self._buffer._after(self._position)
-        if found is None:
+        entry = self._buffer._after(self._position)
+        if entry is None:
             self._position = self._buffer._next
             return None
-        self._position = found[0] + 1
-        return found[1]
+        self._position = entry[0] + 1
+        return entry[1]
 
 
 def _wake(future: asyncio.Future[None]) -> None:

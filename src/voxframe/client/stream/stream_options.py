@@ -112,14 +112,14 @@ def check(options: StreamOptions) -> StreamOptions:
         raise OptionError(
             f"a streaming session has no option {unknown[0]!r}{near}; the options are {', '.join(_DEFAULTS)}"
         )
-    given = {name: value for name, value in options.items() if value is not None}
-    given |= {name: checked(name, given[name], kind) for name, kind in _KINDS.items() if name in given}
+    values = {name: value for name, value in options.items() if value is not None}
+    values |= {name: checked(name, values[name], kind) for name, kind in _KINDS.items() if name in values}
     for name in ("on_partial", "on_final"):
-        if name in given and not callable(given[name]):
-            raise OptionError(f"{name} must be a function of one message, got {shown(given[name])}")
-    if "token" in given:
-        _check_token(given["token"])
-    full = cast("StreamOptions", {**_DEFAULTS, **given})
+        if name in values and not callable(values[name]):
+            raise OptionError(f"{name} must be a function of one message, got {shown(values[name])}")
+    if "token" in values:
+        _check_token(values["token"])
+    full = cast("StreamOptions", {**_DEFAULTS, **values})
     if full["token"] is not None and full["reconnect"]:
         raise OptionError(
             "a temporary token opens one session only, so reconnect=True needs the key; leave one of them out"

@@ -98,7 +98,7 @@ _DERIVED = ("getSubtitles", "getParagraphs", "getSentences", "searchWords", "get
 
 
 def _transcripts() -> dict[str, Any]:
-    one = "/v2/transcript/{transcript_id}"
+    path = "/v2/transcript/{transcript_id}"
     link = _links("transcript_id", "id", "getTranscript", "deleteTranscript", *_DERIVED)
     transcript = {"content": _content(_ref("Transcript"))}
     paths = {
@@ -118,20 +118,20 @@ def _transcripts() -> dict[str, Any]:
                 parameters=_filters(),
             ),
         },
-        one: {
+        path: {
             "parameters": [_path_id("transcript_id")],
             "get": _operation("getTranscript", "Get a transcript in any status.", transcript, ("404",)),
             "delete": _operation("deleteTranscript", "Delete the contents of a transcript.", transcript, ("404",)),
         },
-        f"{one}/{{subtitle_format}}": {"get": _subtitles()},
-        f"{one}/word-search": {"get": _word_search()},
-        f"{one}/redacted-audio": {"get": _redacted_audio()},
+        f"{path}/{{subtitle_format}}": {"get": _subtitles()},
+        f"{path}/word-search": {"get": _word_search()},
+        f"{path}/redacted-audio": {"get": _redacted_audio()},
     }
     for view, schema in _VIEWS.items():
         operation = _operation(
             f"get{schema}", f"Get the {view} of a transcript.", {"content": _content(_ref(schema))}, ("404",)
         )
-        paths[f"{one}/{view}"] = {"get": operation | {"parameters": [_path_id("transcript_id")]}}
+        paths[f"{path}/{view}"] = {"get": operation | {"parameters": [_path_id("transcript_id")]}}
     return paths
 
 
@@ -139,9 +139,9 @@ _EMPTY: Schema = {"type": "string", "maxLength": 0, "description": "Same as abse
 
 
 def _filters() -> list[dict[str, Any]]:
-    whole = {"type": "integer", "minimum": 1, "maximum": options.LIST_LIMIT, "default": 10}
+    limit = {"type": "integer", "minimum": 1, "maximum": options.LIST_LIMIT, "default": 10}
     return [
-        _query("limit", {"anyOf": [whole, _EMPTY]}, "Maximum number of transcripts per page."),
+        _query("limit", {"anyOf": [limit, _EMPTY]}, "Maximum number of transcripts per page."),
         _query(
             "status",
             {"type": "string", "enum": [*options.STATUSES, ""]},
