@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import random
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -12,12 +14,16 @@ import numpy as np
 
 from tests.benchmarks import labelled
 from voxframe import encoder
-from voxframe_engine.analyses.key_phrases import PART_SCALE
-from voxframe_engine.analyses.lexicon_scoring import BIAS
+from voxframe_engine.analyses.entities.likeness import first_names
+from voxframe_engine.analyses.entities.listed_terms import names as known_names
+from voxframe_engine.analyses.lexicon_scoring import BIAS, WORD_SCALE
 from voxframe_engine.analyses.sentence_sentiment import features
 
 WEIGHTS = Path(str(files("voxframe_engine.analyses"))) / "weights.npz"
 _STEP, _MOMENTUM = 8.0, 0.9
+_FILLED, _PEOPLE = 10, 4000  # rows per sentence with a gap, and rows with a person
+_AS = {"interjection": "thing"}
+_NO_NAMES = frozenset("will may august june april grace hope rose".split())
 #: Topics whose sentences are no examples of ordinary talk for content safety.
 _SENSITIVE = {"NewsAndPolitics", "MedicalHealth", "HealthyLiving", "BusinessAndFinance", "FamilyAndRelationships"}
 
@@ -69,7 +75,58 @@ def parts() -> tuple[np.ndarray, list[str]]:
     names = {"n": "noun", "a": "adjective", "": "other"}
     marked = [[word.partition("/")[::2] for word in line.split()] for line in labelled.lines("parts_training.txt")]
     vectors = encoder.load().words([[word for word, _ in line] for line in marked])
-    return np.concatenate(vectors) / PART_SCALE, [names[mark] for line in marked for _, mark in line]
+    return np.concatenate(vectors) / WORD_SCALE, [names[mark] for line in marked for _, mark in line]
+
+
+def names() -> tuple[np.ndarray, list[str]]:
+    """Vectors of names in sentences, and whether each is a person, an organization or a thing.
+
+    Sentences about people are those of the training texts with one listed first name, which is replaced by others. An
+    interjection is a thing: a capital at the start of a sentence makes neither a name.
+    """
+    draw = random.Random(4)
+    lists: dict[str, list[str]] = defaultdict(list)
+    rows: list[tuple[list[str], int, str]] = []
+
+    def put(sentence: list[str], at: int, label: str, name: str) -> None:
+        rows.append(([word.replace("{}", name) for word in sentence], at, label))
+
+    templates = []
+    for line in labelled.lines("names_training.txt"):
+        label, mark, rest = line.split(" ", 2)
+        if mark == ">":
+            lists[label] += rest.split()
+        else:
+            templates.append((label, rest.split()))
+    for label, sentence in templates:
+        places = [at for at, word in enumerate(sentence) if "{}" in word]
+        for _ in range(_FILLED):
+            put(sentence, draw.choice(places), _AS.get(label, label), draw.choice(lists[label]))
+    listed = [name.title() for name in sorted(first_names()) if len(name) > 3]
+    about = [line.split() for line in _training_sentences()]
+    for sentence in draw.sample(about, len(about)):
+        places = [at for at, word in enumerate(sentence) if _is_first_name(word)]
+        if len(places) != 1 or sum(label == "person" for *_, label in rows) >= _PEOPLE:
+            continue
+        rest = re.sub(r"^[A-Z][a-z]+", "{}", sentence[places[0]])
+        one = [*sentence[: places[0]], rest, *sentence[places[0] + 1 :]]
+        for source in (lists["person"], listed, listed, listed):
+            put(one, places[0], "person", draw.choice(source))
+    vectors = encoder.load().words([sentence for sentence, _, _ in rows])
+    columns = np.array([words[at] for words, (_, at, _) in zip(vectors, rows, strict=True)])
+    return columns / WORD_SCALE, [label for *_, label in rows]
+
+
+def _training_sentences() -> Iterator[str]:
+    for path in sorted((labelled.LABELLED / "answers_training").glob("*.txt")):
+        for line in path.read_text("utf-8").splitlines():
+            if line and line[0] not in "=?#->" and "|" not in line and 3 <= len(line.split()) <= 22:
+                yield line
+
+
+def _is_first_name(word: str) -> bool:
+    name = re.sub(r"('s)?[,.?!]?$", "", word)
+    return name.istitle() and name.isalpha() and name.lower() in known_names().common and name.lower() not in _NO_NAMES
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -94,6 +151,7 @@ def classifiers() -> dict[str, np.ndarray]:
     sets = {
         "topics": fit(*_encoded(topics), decay=1e-4, rounds=400, balance=1),
         "sentiment": fit(felt, [label for label, _ in sentiment], decay=3e-4, rounds=400, balance=0.8),
+        "names": fit(*names(), decay=3e-4, rounds=300, balance=1),
         "parts": fit(*parts(), decay=1e-5, rounds=150, balance=0.5),
         "safety": fit(*_encoded(safety), decay=5e-5, rounds=600, balance=0.3),
     }

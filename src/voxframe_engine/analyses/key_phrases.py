@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from voxframe._text import WordDict
 from voxframe.encoder import SentenceEncoder
 from voxframe_engine.analyses.english_lexicon import STOPWORDS, is_common, nounness, rarity, stem, words_of
-from voxframe_engine.analyses.lexicon_scoring import classifier
+from voxframe_engine.analyses.lexicon_scoring import WORD_SCALE, classifier
 from voxframe_engine.text.sentences import Sentence
 
 _MOST = 15
@@ -40,8 +40,6 @@ _MEASURES = frozenset(
     """.split()
 )
 _CLOSING = (".", ",", ";", ":", "?", "!")
-#: Mean length of the vectors of words, which the classifier was trained with.
-PART_SCALE = 7.4
 _FOLLOWS_VERB = frozenset("the a an my your his her its our their this that these those us me him them it you".split())
 
 
@@ -131,7 +129,7 @@ def _parts(lines: Sequence[Sequence[str]], encoder: SentenceEncoder) -> list[lis
     known = classifier("parts")
     parts = []
     for line, vectors in zip(lines, encoder.words(lines), strict=True):
-        best = known.probabilities(vectors / PART_SCALE).argmax(axis=1)
+        best = known.probabilities(vectors / WORD_SCALE).argmax(axis=1)
         rare = [nounness(_low(text)) <= _NEVER_NOUN for text in line]
         parts.append(["other" if no else known.labels[at] for at, no in zip(best, rare, strict=True)])
     return parts

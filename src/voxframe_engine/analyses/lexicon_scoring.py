@@ -85,6 +85,8 @@ def ancestors(label: str) -> Iterable[str]:
 
 #: Constant column beside the vectors.
 BIAS = 0.3
+#: Mean length of the vectors of words: classifiers of words are trained with vectors divided by it.
+WORD_SCALE = 7.4
 _FILE = "weights.npz"
 
 
@@ -109,7 +111,7 @@ class Classifier(NamedTuple):
 
 @cache
 def classifier(name: str) -> Classifier:
-    """Return a classifier: "topics", "sentiment", "safety" or "parts"."""
+    """Return a classifier: "topics", "sentiment", "safety", "parts" (of speech) or "names"."""
     stored = _stored()
     return Classifier([str(label) for label in stored[f"{name}_labels"]], stored[name].astype(np.float64))
 

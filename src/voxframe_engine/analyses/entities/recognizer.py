@@ -1,7 +1,8 @@
 """Names of people, organizations and places by their context: spaCy's model en_core_web_sm, run by spaCy.
 
 The model takes many rare names for a name of another kind, and overlooks some, above all at the start of a sentence. So
-`unlisted_names` also takes a word that is in no dictionary for a name, and the words around it decide its kind.
+`unlisted_names` also takes a word that is in no dictionary for a name, and the words around it decide its kind. Whether
+a single word is a person or a product, its letters (`likeness`) and a classifier of its vector in the sentence decide.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from voxframe import models
+from voxframe.encoder import find as find_encoder
 from voxframe.errors import ModelError
 from voxframe_engine.analyses.english_lexicon import STOPWORDS
 from voxframe_engine.analyses.entities.likeness import Likeness, first_names, plain
 from voxframe_engine.analyses.entities.listed_terms import is_listed, known
 from voxframe_engine.analyses.entities.people import STOP
 from voxframe_engine.analyses.entities.text import EntityMatch, WordRun
+from voxframe_engine.analyses.lexicon_scoring import WORD_SCALE, classifier
 
 _SLANG = frozenset(
     "gonna wanna gotta kinda sorta lemme gimme dunno cause yeah yep nope hmm umm uhh okay hey hiya".split()
@@ -76,16 +79,19 @@ class Recognizer:
     def _likeness(self) -> Likeness:
         return Likeness(self._words)
 
-    def is_person(self, word: str, label: str | None, *, opens: bool = False, owns: bool = False) -> bool:
-        """Return True if a capitalized word is more likely a person than a product, by its letters and its label.
+    def is_person(self, word: str, label: str | None, *, opens: bool = False, context: float = 0.0) -> bool:
+        """Return True if a capitalized word is more likely a person than a product.
 
-        The model overlooks names that open a sentence.
+        Args:
+            word: The word, in lower case.
+            label: Label that the model gives it.
+            opens: It opens a sentence, where the model overlooks names.
+            context: What the words around it say, from -1 (a product) to 1 (a person).
         """
         if plain(word) in first_names():
             return True
-        return self._likeness.of(word) + _BONUS * (label == "PERSON") + _OWNER * owns > (
-            _LEAST_OPENING if opens else _LEAST
-        )
+        supported = label == "PERSON" or opens
+        return self._likeness.of(word) + _SUPPORT * supported + _CONTEXT * context > _LEAST
 
     def find(self, text: str) -> Iterator[NamedSpan]:
         """Yield the entities of a text, in order."""
@@ -115,6 +121,7 @@ _PARTICLES = r"(?:van|von|der|den|de|di|da|dos|del|della|la|bin|ibn|al|el|ter|te
 _AND = r"(?:& |and (?=(?:Sons|Daughters|Brothers|Co|Company|Partners|Associates)\b))"
 _TOGETHER = re.compile(rf"(?<![\w&]){_CAPITAL}(?: (?:(?:{_PARTICLES} ){{1,2}}(?=[^\W\d_a-z])|{_AND})?{_CAPITAL})*")
 _VOWEL = re.compile(r"[aeiouyà-ɏ]")
+_SENTENCE_END = re.compile(r"(?<=[.?!]) ")
 _TOKEN = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
 _ARTICLE = re.compile(r"\b(?:the|an?|this|that|every|each|no|some|my|your|his|her|our|their) $")
 _BEFORE_BODY = re.compile(
@@ -129,9 +136,10 @@ _IN_PLACE = re.compile(r"\b(?:in|near|outside|across|throughout) $")  # the mode
 _NAMES, _PLACES = ("PERSON", "ORG"), frozenset(("GPE", "LOC", "FAC"))  # labels
 _BODIES = _PLACES | {"ORG"}
 _PERSON, _ORGANIZATION, _LOCATION = ("person_name", 59), ("organization", 61), ("location", 57)
-#: Odds from which an unknown word is a person, within and at the start of a sentence; what the label of the model and a
-#: possessive add to them. Chosen on entities_products_dev.txt and entities_names_dev.txt.
-_LEAST, _LEAST_OPENING, _BONUS, _OWNER = 0.6, -0.4, 2.0, 1.0
+#: Odds from which an unknown word is a person; what the model's label, or the start of a sentence, and the words around
+#: it add to those of its letters. Chosen on entities_products_dev.txt and entities_names_dev.txt.
+_LEAST, _SUPPORT, _CONTEXT = 0.3, 0.8, 3.0
+_AROUND = 100  # characters of the sentence on each side of a word
 
 
 class _Word(NamedTuple):
@@ -194,8 +202,9 @@ def _kind(
     found = (spans[word.start].label for word in words if word.start in spans)
     label = next((label for label in found if label in _NAMES), None)
     first, last, before = words[0], words[-1], _before(run, words[0].start)
-    opens, owns = run.opens_sentence(first.start), run.low.startswith("'s", first.end)
-    is_known_word = first.ordinary or (last is first and not model.is_person(first.low, None))  # "Lake Bled", "Brno"
+    opens, alone = run.opens_sentence(first.start), last is first and not first.ordinary
+    context = _context(run, first) if alone and not doubtful else 0.0
+    is_known_word = first.ordinary or (alone and not model.is_person(first.low, None, context=context))  # "Brno"
     if is_known_word and not first.listed:
         labels = {spans[word.start].label if word.start in spans else None for word in words}
         if (labels <= _PLACES and _TO_PLACE.search(before)) or (labels <= _BODIES and _IN_PLACE.search(before)):
@@ -208,12 +217,24 @@ def _kind(
         at_body = _BEFORE_BODY.search(before) if label == "ORG" else before.endswith(" at ")
         if at_body and not first.listed:
             return _ORGANIZATION
-        is_person = doubtful or model.is_person(first.low, label, opens=opens, owns=owns)
+        is_person = doubtful or model.is_person(first.low, label, opens=opens, context=context)
         return _PERSON if is_person else None
     if last.ordinary and not last.listed:
         return _ORGANIZATION  # "Pinewood Analytics"
     middle = (word for word in words if not run.opens_sentence(word.start))  # "Quill Ashdown plays the cello"
     return _ORGANIZATION if label == "ORG" and any(word.ordinary and not word.listed for word in middle) else _PERSON
+
+
+def _context(run: WordRun, word: _Word) -> float:
+    """Return the probability that a word is a person less that it is a thing, by its sentence; 0 without an encoder."""
+    if (encoder := find_encoder()) is None:
+        return 0.0
+    before = _SENTENCE_END.split(run.text[max(0, word.start - _AROUND) : word.start])[-1].split()
+    word_and_rest = _SENTENCE_END.split(run.text[word.start : word.end + _AROUND])[0].split()
+    vector = encoder.words([[*before, *word_and_rest]])[0][len(before)]
+    kinds = classifier("names")
+    (chances,) = kinds.probabilities(vector[None] / WORD_SCALE)
+    return float(chances[kinds.labels.index("person")] - chances[kinds.labels.index("thing")])
 
 
 def _kind_of_ordinary(run: WordRun, words: list[_Word], label: str | None) -> tuple[str, int] | None:
