@@ -21,7 +21,8 @@ from voxframe_engine.analyses.sentence_sentiment import features
 
 WEIGHTS = Path(str(files("voxframe_engine.analyses"))) / "weights.npz"
 _STEP, _MOMENTUM = 8.0, 0.9
-_FILLED, _PEOPLE = 10, 4000  # rows per sentence with a gap, and rows with a person
+_FILLED, _RENAMED = 10, 4  # rows per sentence with a gap, and per sentence of the training texts
+_LISTED = 400  # first names of Faker
 _AS = {"interjection": "thing"}
 _NO_NAMES = frozenset("will may august june april grace hope rose".split())
 #: Topics whose sentences are no examples of ordinary talk for content safety.
@@ -91,6 +92,7 @@ def names() -> tuple[np.ndarray, list[str]]:
     def put(sentence: list[str], at: int, label: str, name: str) -> None:
         rows.append(([word.replace("{}", name) for word in sentence], at, label))
 
+    listed = [name.title() for name in sorted(first_names()) if len(name) > 3]
     templates = []
     for line in labelled.lines("names_training.txt"):
         label, mark, rest = line.split(" ", 2)
@@ -98,20 +100,20 @@ def names() -> tuple[np.ndarray, list[str]]:
             lists[label] += rest.split()
         else:
             templates.append((label, rest.split()))
+    lists["person"] += draw.sample(listed, _LISTED)
     for label, sentence in templates:
         places = [at for at, word in enumerate(sentence) if "{}" in word]
         for _ in range(_FILLED):
             put(sentence, draw.choice(places), _AS.get(label, label), draw.choice(lists[label]))
-    listed = [name.title() for name in sorted(first_names()) if len(name) > 3]
     about = [line.split() for line in _training_sentences()]
-    for sentence in draw.sample(about, len(about)):
+    for sentence in about:
         places = [at for at, word in enumerate(sentence) if _is_first_name(word)]
-        if len(places) != 1 or sum(label == "person" for *_, label in rows) >= _PEOPLE:
+        if len(places) != 1:
             continue
         rest = re.sub(r"^[A-Z][a-z]+", "{}", sentence[places[0]])
         one = [*sentence[: places[0]], rest, *sentence[places[0] + 1 :]]
-        for source in (lists["person"], listed, listed, listed):
-            put(one, places[0], "person", draw.choice(source))
+        for _ in range(_RENAMED):
+            put(one, places[0], "person", draw.choice(lists["person"]))
     vectors = encoder.load().words([sentence for sentence, _, _ in rows])
     columns = np.array([words[at] for words, (_, at, _) in zip(vectors, rows, strict=True)])
     return columns / WORD_SCALE, [label for *_, label in rows]

@@ -79,19 +79,19 @@ class Recognizer:
     def _likeness(self) -> Likeness:
         return Likeness(self._words)
 
-    def is_person(self, word: str, label: str | None, *, opens: bool = False, context: float = 0.0) -> bool:
+    def is_person(self, word: str, label: str | None, *, opens: bool = False, context: float | None = None) -> bool:
         """Return True if a capitalized word is more likely a person than a product.
 
         Args:
             word: The word, in lower case.
             label: Label that the model gives it.
             opens: It opens a sentence, where the model overlooks names.
-            context: What the words around it say, from -1 (a product) to 1 (a person).
+            context: What the words around it say, from -1 (a product) to 1 (a person). None: unknown.
         """
         if plain(word) in first_names():
             return True
-        supported = label == "PERSON" or opens
-        return self._likeness.of(word) + _SUPPORT * supported + _CONTEXT * context > _LEAST
+        odds = self._likeness.of(word) + _SUPPORT * (label == "PERSON" or opens)
+        return odds > _LEAST_BY_LETTERS if context is None else odds + _CONTEXT * context > _LEAST
 
     def find(self, text: str) -> Iterator[NamedSpan]:
         """Yield the entities of a text, in order."""
@@ -138,7 +138,7 @@ _BODIES = _PLACES | {"ORG"}
 _PERSON, _ORGANIZATION, _LOCATION = ("person_name", 59), ("organization", 61), ("location", 57)
 #: Odds from which an unknown word is a person; what the model's label, or the start of a sentence, and the words around
 #: it add to those of its letters. Chosen on entities_products_dev.txt and entities_names_dev.txt.
-_LEAST, _SUPPORT, _CONTEXT = 0.3, 0.8, 3.0
+_LEAST, _LEAST_BY_LETTERS, _SUPPORT, _CONTEXT = 0.3, 0.6, 0.8, 3.0
 _AROUND = 100  # characters of the sentence on each side of a word
 
 
@@ -202,9 +202,7 @@ def _kind(
     found = (spans[word.start].label for word in words if word.start in spans)
     label = next((label for label in found if label in _NAMES), None)
     first, last, before = words[0], words[-1], _before(run, words[0].start)
-    opens, alone = run.opens_sentence(first.start), last is first and not first.ordinary
-    context = _context(run, first) if alone and not doubtful else 0.0
-    is_known_word = first.ordinary or (alone and not model.is_person(first.low, None, context=context))  # "Brno"
+    is_known_word = first.ordinary or (last is first and not model.is_person(first.low, None))  # "Lake Bled", "Brno"
     if is_known_word and not first.listed:
         labels = {spans[word.start].label if word.start in spans else None for word in words}
         if (labels <= _PLACES and _TO_PLACE.search(before)) or (labels <= _BODIES and _IN_PLACE.search(before)):
@@ -217,7 +215,8 @@ def _kind(
         at_body = _BEFORE_BODY.search(before) if label == "ORG" else before.endswith(" at ")
         if at_body and not first.listed:
             return _ORGANIZATION
-        is_person = doubtful or model.is_person(first.low, label, opens=opens, context=context)
+        opens = run.opens_sentence(first.start)
+        is_person = doubtful or model.is_person(first.low, label, opens=opens, context=_context(run, first))
         return _PERSON if is_person else None
     if last.ordinary and not last.listed:
         return _ORGANIZATION  # "Pinewood Analytics"
@@ -225,10 +224,10 @@ def _kind(
     return _ORGANIZATION if label == "ORG" and any(word.ordinary and not word.listed for word in middle) else _PERSON
 
 
-def _context(run: WordRun, word: _Word) -> float:
-    """Return the probability that a word is a person less that it is a thing, by its sentence; 0 without an encoder."""
+def _context(run: WordRun, word: _Word) -> float | None:
+    """Return the probability that a word is a person less that it is a thing, in its sentence. None: no encoder."""
     if (encoder := find_encoder()) is None:
-        return 0.0
+        return None
     before = _SENTENCE_END.split(run.text[max(0, word.start - _AROUND) : word.start])[-1].split()
     word_and_rest = _SENTENCE_END.split(run.text[word.start : word.end + _AROUND])[0].split()
     vector = encoder.words([[*before, *word_and_rest]])[0][len(before)]
