@@ -35,6 +35,14 @@ def test_bands_are_in_time_order_and_have_a_time():
     assert encoding.bands(None, "headline", "band") == {}
 
 
+def test_a_chapter_without_a_headline_is_numbered():
+    """A chapter that has no subject is called by its number in the order of time."""
+    headlines = ["Ovens", "", None]
+    chapters = pd.DataFrame({"headline": headlines, "start_ms": [500, 0, 900], "end_ms": [900, 500, 999]})
+    packed = encoding.bands(chapters, "headline", "band")
+    assert unpacked(packed["band_text"], packed["band_offsets"]) == ["Chapter 1", "Ovens", "Chapter 3"]
+
+
 def test_a_turn_of_eighty_words_is_one_passage():
     """A turn is split if it has more than 80 words."""
     for count, passages in ((80, [0, 80]), (81, [0, 80, 81])):

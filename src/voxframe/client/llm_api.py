@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import time
@@ -18,6 +19,10 @@ from voxframe.client.llm_requests import LlmOptions, Transcripts
 from voxframe.client.progress import Progress
 from voxframe.client.response import HTTPResponse, as_bool, as_float, as_int, as_list, as_text
 from voxframe.errors import UnreadableAnswerError
+
+
+#: Name that the local server gives instead of a language model if it has none.
+QUOTING_MODEL = "voxframe-extractive"
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,20 @@ class LlmResponse:
     def text(self) -> str:
         """The response as one text; each question precedes its reply."""
         return "\n\n".join(f"{r.question}\n{r.answer}" if r.question else r.answer for r in self.replies)
+
+    @property
+    def model(self) -> str | None:
+        """Name of the model that answered, if the service reports it."""
+        try:
+            data = json.loads(self.raw)
+        except ValueError:
+            return None
+        return as_text(data.get("model")) if isinstance(data, dict) else None
+
+    @property
+    def quotes_key_sentences(self) -> bool:
+        """True if no language model wrote it: the local server without one quotes key sentences of the transcripts."""
+        return self.model == QUOTING_MODEL
 
 
 @dataclass(frozen=True)

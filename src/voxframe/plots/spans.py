@@ -142,6 +142,22 @@ def seconds(column: pd.Series[Any]) -> Floats:
     return floats(column) / 1000
 
 
+def band_titles(bands: pd.DataFrame, column: str) -> pd.Series[Any]:
+    """Return the titles of bands. A chapter without a headline is called "Chapter 3", counted in the order of time.
+
+    Example:
+        >>> chapters = pd.DataFrame({"headline": ["Ovens", ""], "start_ms": [0, 9000]})
+        >>> band_titles(chapters, "headline").to_list()
+        ['Ovens', 'Chapter 2']
+    """
+    texts = bands[column].astype(object)
+    if column != "headline":
+        return texts
+    unnamed = texts.fillna("").astype(str).str.strip() == ""
+    number = bands["start_ms"].rank(method="first", na_option="bottom").astype(int)
+    return texts.where(~unnamed, "Chapter " + number.astype(str))
+
+
 def lane_values(df: pd.DataFrame, by: str) -> pd.Series[Any]:
     """Return the values of a column that name lanes. Labels of several transcripts are different speakers."""
     if by == "person":

@@ -14,7 +14,7 @@ from matplotlib.ticker import Formatter, Locator
 
 from voxframe._text import clock
 from voxframe.analysis.speaker_turns import require
-from voxframe.plots.spans import corners, seconds, transcript_names
+from voxframe.plots.spans import band_titles, corners, seconds, transcript_names
 from voxframe.plots.style import ink, shown_names
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def draw_bands(ax: Axes, rows: dict[str, pd.DataFrame], low: float, high: float)
         )
         ax.add_collection(bars, autolim=False)
         named = next((name for name in _TITLES if name in df.columns), None)
-        titles = _titles(df[named].iloc[visible], named) if named else []
+        titles = _titles(band_titles(df, named).iloc[visible], named) if named else []
         ends = np.minimum(end[visible], np.r_[start[visible][1:], np.inf])  # titles never overlap
         for title, begin, finish in zip(titles, start[visible], ends, strict=False):
             ax.add_artist(_Title(ax, title, max(begin, low), min(finish, high), y))

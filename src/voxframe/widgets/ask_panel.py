@@ -179,6 +179,8 @@ class AskPanel(CorpusPlayerWidget):
                     f'<p><strong>{question}</strong></p><p style="white-space:pre-wrap">{escaped(reply["answer"])}</p>'
                 )
                 parts += map(_static_citation, reply["citations"])
+            if answer["quoted"]:
+                parts.append("<p><small>Key sentences, quoted; no language model</small></p>")
             used = (answer["usage"][name] for name in ("input_tokens", "output_tokens"))
             parts.append(f"<p><small>{' + '.join('?' if n is None else f'{n:,}' for n in used)} tokens</small></p>")
         return "".join(parts) if self._answers else parts[0] + "<p>No answers yet.</p>"
@@ -269,6 +271,7 @@ class AskPanel(CorpusPlayerWidget):
             "about": [self._recordings.name(i) for i in ids],
             "requests": len(answered.responses),
             "usage": asdict(answered.usage),
+            "quoted": any(response.quotes_key_sentences for response in answered.responses),
             "replies": replies,
         }
         self._answers = [answer, *(old for old in self._answers if old["request_id"] != key)]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from voxframe._text import clock
-from voxframe.plots.spans import joined
+from voxframe.plots.spans import band_titles, joined
 from voxframe.plots.style import GREY, PALETTE, shown_names
 from voxframe.widgets.base import ScriptedWidget, escaped, static
 
@@ -100,7 +100,7 @@ def bands(table: pd.DataFrame | None, text: str, prefix: str) -> dict[str, bytes
         return {}
     start, end, timed = times(table)
     order = np.flatnonzero(timed)[np.argsort(start[timed], kind="stable")]
-    data, offsets = texts(table[text].iloc[order])
+    data, offsets = texts(band_titles(table, text).iloc[order])
     packed = {"start": int32(start[order]), "end": int32(end[order]), "text": data, "offsets": offsets}
     return {f"{prefix}_{name}": value for name, value in packed.items()}
 

@@ -119,7 +119,7 @@ function renderAskPanel({ model, el, signal }) {
     const tokens = input == null && output == null ? "" : `${input ?? "?"} + ${output ?? "?"} tokens`;
     const purge = h("button", { type: "button", class: "vf-button", "data-key": answer.request_id, "aria-label": `Delete this answer here and at the service`, onclick: guard(once(() => send({ do: "purge", request_id: answer.request_id }))) }, "Delete");
     const about = answer.about.length > 3 ? `${answer.about.slice(0, 3).join(", ")} and ${answer.about.length - 3} more` : answer.about.join(", ");
-    const head = h("div", { class: "vf-bar" }, h("strong", {}, ASK_TASKS[answer.task][0]), h("span", { class: "vf-status" }, about), h("span", { class: "vf-space" }), h("span", { class: "vf-status" }, tokens), purge);
+    const head = h("div", { class: "vf-bar" }, h("strong", {}, ASK_TASKS[answer.task][0]), h("span", { class: "vf-status" }, about), h("span", { class: "vf-space" }), h("span", { class: "vf-status" }, answer.quoted ? "Key sentences, quoted" : "", tokens && answer.quoted ? " · " : "", tokens), purge);
     const asked = answer.task === "question-answer" ? "" : answer.prompt;
     const article = h("article", { class: "vf-card", "aria-label": ASK_TASKS[answer.task][0] }, head);
     if (asked) article.append(h("p", { class: "vf-prompted" }, asked));

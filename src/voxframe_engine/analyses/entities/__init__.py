@@ -7,7 +7,7 @@ of terms, places, nationalities and personal names, and a small neural network f
 
 Quality on 125 held-out lines of the project (`python -m tests.benchmarks analyses`): precision 0.97, recall 0.96. On 55
 lines by another author they were 0.96 and 0.94. Of rare names in 60 held-out lines, 36 of 42 people and 19 of 23
-organizations were found. In 24 held-out lines about products, 10 of 17 names of people and organizations were right. Of
+organizations were found. In 24 held-out lines about products, 10 of 16 names of people and organizations were right. Of
 21 places in 15 held-out lines, most of them in no list, 10 were found. Of 480 pieces of personal data in calls by three
 authors who had not seen the code, 466 were covered by redaction, which also covers doubtful names. Of the other words,
 7 % were covered too, most of them amounts, dates and places.
