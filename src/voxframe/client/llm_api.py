@@ -20,7 +20,6 @@ from voxframe.client.progress import Progress
 from voxframe.client.response import HTTPResponse, as_bool, as_float, as_int, as_list, as_text
 from voxframe.errors import UnreadableAnswerError
 
-
 #: Name that the local server gives instead of a language model if it has none.
 QUOTING_MODEL = "voxframe-extractive"
 
