@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from operator import or_
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import pandas as pd
@@ -16,7 +15,6 @@ import pyarrow.dataset as ds
 from voxframe import frames
 from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus.conditions import all_of
-from voxframe.corpus.row_reading import FORMAT
 from voxframe.corpus.where_text import parse
 from voxframe.errors import CorpusError
 from voxframe.schema import CORPUS_TABLES, REQUESTED_BY, SPEAKER_NAME, TABLES
@@ -118,17 +116,6 @@ def _why_failed(row: Mapping[str, Any]) -> str:
     """Return the name of a transcript and its status; without one, the error that the service sent."""
     why = row["status"] or f"the service answered {shown(row['error'])}"
     return f"{_named(row['transcript_id'])} ({why})"
-
-
-def dataset(name: str, files: Iterable[Path]) -> ds.Dataset:
-    """Return files of one table as one dataset, in their order."""
-    return ds.dataset([str(file) for file in files], schema=CORPUS_TABLES[name].arrow, format=FORMAT)
-
-
-def read(name: str, data: ds.Dataset, columns: Sequence[str] | None, where: Where | None) -> pd.DataFrame:
-    """Return rows of a dataset as a DataFrame."""
-    chosen = checked_columns(name, columns)
-    return to_frame(name, data.to_table(columns=chosen, filter=checked(name, where)))
 
 
 def checked_columns(name: str, columns: Sequence[str] | None) -> list[str] | None:

@@ -38,6 +38,7 @@ from voxframe.corpus.opening import read_json
 from voxframe.corpus.query import Query
 from voxframe.corpus.reading import Where
 from voxframe.corpus.recordings import in_where, one_id
+from voxframe.corpus.row_reading import FORMAT
 from voxframe.corpus.store import EXPORTS, View, check_writable
 from voxframe.corpus.store import folder as make_folder
 from voxframe.corpus.tables import parquet_options
@@ -153,7 +154,7 @@ class Snapshot:
             raise self._damaged(name)
         if name == _METADATA:
             return ds.dataset(self._file(name))
-        return reading.dataset(name, [self._file(name)])
+        return ds.dataset(self._file(name), schema=CORPUS_TABLES[name].arrow, format=FORMAT)
 
     def _id(self, given: str) -> str:
         """Return the id of a transcript, given the id or the name of its recording."""
@@ -184,7 +185,13 @@ class Snapshot:
         where: Where | None,
     ) -> pd.DataFrame:
         try:
-            return attach(_read(name, data, ids, columns, where), self)
+            condition = reading.expression(name, where)
+            if ids is not None:
+                wanted = pc.field("transcript_id").isin(list(ids))
+                condition = wanted if condition is None else wanted & condition
+            chosen = reading.checked_columns(name, columns)
+            rows = data.to_table(columns=chosen, filter=reading.checked(name, condition))
+            return attach(reading.to_frame(name, rows), self)
         except CorpusError:
             try:
                 pq.read_metadata(self._file(name))
@@ -201,16 +208,6 @@ class Snapshot:
 
     def _file(self, name: str) -> Path:
         return self.path / name / "part-0.parquet"
-
-
-def _read(
-    name: str, data: ds.Dataset, ids: Sequence[str] | None, columns: Sequence[str] | None, where: Where | None
-) -> pd.DataFrame:
-    condition = reading.expression(name, where)
-    if ids is not None:
-        wanted = pc.field("transcript_id").isin(list(ids))
-        condition = wanted if condition is None else wanted & condition
-    return reading.read(name, data, columns, condition)
 
 
 class Snapshots:
