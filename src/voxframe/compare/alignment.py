@@ -164,8 +164,8 @@ def _frame(side: Spoken, on: str | None, words: Callable[[str], list[str]]) -> p
 
 
 def _single_id(df: pd.DataFrame) -> str | None:
-    known = [*df["transcript_id"].dropna()[:1]] if "transcript_id" in df.columns else []
-    return str(known[0]) if known else None
+    ids = [*df["transcript_id"].dropna()[:1]] if "transcript_id" in df.columns else []
+    return str(ids[0]) if ids else None
 
 
 def _tokens(df: pd.DataFrame, words: Callable[[str], list[str]], recording: str | None) -> Tokens:
@@ -185,14 +185,14 @@ def _tokens(df: pd.DataFrame, words: Callable[[str], list[str]], recording: str 
 def _aligned(ref: Tokens, hyp: Tokens) -> pd.DataFrame:
     from rapidfuzz.distance import Levenshtein
 
-    edits, left, right = list[str](), list[npt.NDArray[np.intp]](), list[npt.NDArray[np.intp]]()
+    edits, ref_places, right = list[str](), list[npt.NDArray[np.intp]](), list[npt.NDArray[np.intp]]()
     for op in Levenshtein.opcodes(ref.tokens.tolist(), hyp.tokens.tolist()):
         refs, hyps = np.arange(op.src_start, op.src_end), np.arange(op.dest_start, op.dest_end)
         size = max(len(refs), len(hyps))
         edits += [_OPCODES[op.tag]] * size
-        left.append(refs if len(refs) else np.full(size, -1))
+        ref_places.append(refs if len(refs) else np.full(size, -1))
         right.append(hyps if len(hyps) else np.full(size, -1))
-    sides = {"ref": (ref, np.concatenate([*left, _NONE])), "hyp": (hyp, np.concatenate([*right, _NONE]))}
+    sides = {"ref": (ref, np.concatenate([*ref_places, _NONE])), "hyp": (hyp, np.concatenate([*right, _NONE]))}
     columns: dict[str, Any] = {"recording": [ref.recording] * len(edits), "edit": edits}
     for side, (words, at) in sides.items():
         columns[f"{side}_token"] = _taken(words.tokens, at)
@@ -309,17 +309,31 @@ def disagreements(alignment: pd.DataFrame, *, context: int = 4) -> pd.DataFrame:
         first = np.flatnonzero(differs & ~np.r_[False, differs[:-1]])
         last = np.flatnonzero(differs & ~np.r_[differs[1:], False])
         for start, end in zip(first.tolist(), (last + 1).tolist(), strict=True):
-            said, heard = (_joined(texts[side][start:end], places[side][start:end]) for side in ("ref", "hyp"))
-            edit = "substitution" if said and heard else "deletion" if said else "insertion"
+            ref_text, heard = (_joined(texts[side][start:end], places[side][start:end]) for side in ("ref", "hyp"))
+            edit = "substitution" if ref_text and heard else "deletion" if ref_text else "insertion"
             before, after = np.searchsorted(refs, (start, end))
             near = refs[max(0, before - context) : before], refs[after : after + context]
-            left, right = (_joined([texts["ref"][n] for n in side], [places["ref"][n] for n in side]) for side in near)
+            ref_words, right = (
+                _joined([texts["ref"][n] for n in side], [places["ref"][n] for n in side]) for side in near
+            )
             speaker = next((name for name in who[start:end] if name is not None), None)
-            label = f"{said or '(nothing)'} → {heard or '(nothing)'}"
+            label = f"{ref_text or '(nothing)'} → {heard or '(nothing)'}"
             begin, stop = _span(times, start, end)
             name = part["recording"].iloc[0]
             rows.append(
-                (name, edit, label, said, heard, left, right, speaker, begin, stop, int(differs[start:end].sum()))
+                (
+                    name,
+                    edit,
+                    label,
+                    ref_text,
+                    heard,
+                    ref_words,
+                    right,
+                    speaker,
+                    begin,
+                    stop,
+                    int(differs[start:end].sum()),
+                )
             )
     return pd.DataFrame(rows, columns=[*_PLACE_TYPES]).astype(_PLACE_TYPES)
 
@@ -330,15 +344,15 @@ def _values(column: pd.Series[Any]) -> list[Any]:
 
 def _joined(texts: Any, places: Any) -> str:
     """Return the text of rows once each, although a row with two normalised words has two edits."""
-    found = [text for n, text in enumerate(texts) if text is not None and (n == 0 or places[n] != places[n - 1])]
-    return join_words(found)
+    kept_texts = [text for n, text in enumerate(texts) if text is not None and (n == 0 or places[n] != places[n - 1])]
+    return join_words(kept_texts)
 
 
 def _span(times: Any, start: int, end: int) -> tuple[float | None, float | None]:
     """Return start and end of some rows of an alignment, in ms."""
-    own = times[start:end]
-    if not np.isnan(own[:, [0, 2]]).all() and not np.isnan(own[:, [1, 3]]).all():
-        return float(np.nanmin(own[:, [0, 2]])), float(np.nanmax(own[:, [1, 3]]))
+    part = times[start:end]
+    if not np.isnan(part[:, [0, 2]]).all() and not np.isnan(part[:, [1, 3]]).all():
+        return float(np.nanmin(part[:, [0, 2]])), float(np.nanmax(part[:, [1, 3]]))
     before, after = times[:start][:, [1, 3]], times[end:][:, [0, 2]]
     before, after = before[~np.isnan(before).all(axis=1)], after[~np.isnan(after).all(axis=1)]
     begin = float(np.nanmax(before[-1])) if len(before) else None

@@ -165,13 +165,13 @@ def compare_engines(
     def difference(sums: Sums) -> npt.NDArray[np.float64]:
         return ratio(sums[f"{edits}_b"], sums[f"{of}_b"]) - ratio(sums[f"{edits}_a"], sums[f"{of}_a"])
 
-    found = summed(counts, keys)
+    rates_table = summed(counts, keys)
     drawn = Bootstrap(counts, keys, unit, resamples=resamples, level=level, seed=seed)
-    table = found[[str(key.name) for key in keys]].copy()
+    table = rates_table[[str(key.name) for key in keys]].copy()
     table["units"] = drawn.units
-    table[of] = found[f"{of}_a"]
+    table[of] = rates_table[f"{of}_a"]
     for engine in ("a", "b"):
-        table[f"{rate}_{engine}"] = ratio(found[f"{edits}_{engine}"], found[f"{of}_{engine}"])
+        table[f"{rate}_{engine}"] = ratio(rates_table[f"{edits}_{engine}"], rates_table[f"{of}_{engine}"])
     table["difference"] = table[f"{rate}_b"] - table[f"{rate}_a"]
     table["low"], table["high"] = drawn.interval(difference)
     table["b_better"] = drawn.share(lambda sums: difference(sums) < 0)
@@ -210,7 +210,7 @@ def time_differences(alignment: pd.DataFrame, by: By = None) -> pd.DataFrame:
     single = (alignment["edit"] == MATCH).to_numpy(bool, copy=True)
     for side in ("ref", "hyp"):
         single &= ~alignment.duplicated(["recording", f"{side}_idx"], keep=False).to_numpy(bool)
-    found = []
+    parts = []
     for boundary in ("start", "end"):
         values = [alignment[f"{side}_{boundary}_ms"].to_numpy(np.float64, na_value=np.nan) for side in ("ref", "hyp")]
         late = pd.Series(np.where(single, values[1] - values[0], np.nan), index=alignment.index)
@@ -228,8 +228,8 @@ def time_differences(alignment: pd.DataFrame, by: By = None) -> pd.DataFrame:
             **{name: (name, "mean") for name in rows.columns[2:]},
         ).reset_index(drop=not keys)
         table.insert(len(keys), "boundary", pd.Series([boundary] * len(table), dtype=TEXT))
-        found.append(table)
-    together = pd.concat(found, ignore_index=True)
+        parts.append(table)
+    together = pd.concat(parts, ignore_index=True)
     return together.sort_values([str(key.name) for key in keys], kind="stable", ignore_index=True) if keys else together
 
 
@@ -276,10 +276,10 @@ def _units(alignment: pd.DataFrame, resample: str) -> list[pd.Series[Any]]:
 
 def _within(alignment: pd.DataFrame, by: By, result: Collection[str]) -> By:
     """Return the groups with "recording" before "speaker": labels of different recordings are different speakers."""
-    given = key_list(by, result)
-    names = [key for key in given if isinstance(key, str)]
+    keys = key_list(by, result)
+    names = [key for key in keys if isinstance(key, str)]
     several = "speaker" in names and "recording" not in names and alignment["recording"].nunique(dropna=False) > 1
-    return ["recording", *given] if several else by
+    return ["recording", *keys] if several else by
 
 
 def _with_rates(sums: pd.DataFrame) -> pd.DataFrame:

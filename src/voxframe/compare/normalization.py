@@ -24,9 +24,9 @@ _FILLERS = frozenset("ah eh er erm hm hmm mhm mm mmm uh uhm um umm".split())
 def _without_punctuation(text: str) -> str:
     """Replace punctuation by spaces, except inside words and numbers. A hyphen separates words, as in searches."""
     kept = {
-        found.start()
-        for found in _INSIDE.finditer(text)
-        if found[0] == "'" or (text[found.start() - 1].isdigit() and text[found.end()].isdigit())
+        match.start()
+        for match in _INSIDE.finditer(text)
+        if match[0] == "'" or (text[match.start() - 1].isdigit() and text[match.end()].isdigit())
     }
     return "".join(c if n in kept or unicodedata.category(c)[0] not in "PS" else " " for n, c in enumerate(text))
 
@@ -68,10 +68,10 @@ def normalizer(rules: Normalization) -> Callable[[str], list[str]]:
     """Return the function from a text to its normalised words; one instance for both sides of a comparison."""
     if callable(rules):
         return lambda text: rules(text).split()
-    given = name_list(rules, "the rules of normalize=")
-    if unknown := [name for name in given if not isinstance(name, str) or name not in RULES]:
+    names = name_list(rules, "the rules of normalize=")
+    if unknown := [name for name in names if not isinstance(name, str) or name not in RULES]:
         raise OptionError(f"unknown rule {shown(unknown[0])}; the rules are {', '.join(RULES)}; or pass a function")
-    steps = [function for name, (_, function) in RULES.items() if name in given]
+    steps = [function for name, (_, function) in RULES.items() if name in names]
 
     def words(text: str) -> list[str]:
         for step in steps:

@@ -79,11 +79,11 @@ def cpwer(
             np.float64,
         ).reshape(size, size)
         for n, m in enumerate(_assignment(edits)):
-            said, heard = _nth(texts[0], n), _nth(texts[1], m)
-            tags = [op.tag for op in Levenshtein.editops(said, heard)]
+            ref_words, heard = _nth(texts[0], n), _nth(texts[1], m)
+            tags = [op.tag for op in Levenshtein.editops(ref_words, heard)]
             names = [side[at] if at < len(side) else None for side, at in zip(speakers, (n, m), strict=True)]
             counts = [tags.count(tag) for tag in ("replace", "delete", "insert")]
-            rows.append((ref.recording, *names, len(said), *counts))
+            rows.append((ref.recording, *names, len(ref_words), *counts))
     counted = ["words", "substitutions", "deletions", "insertions"]
     types = dict.fromkeys(["recording", "ref_speaker", "hyp_speaker"], TEXT) | dict.fromkeys(counted, "int64")
     table = pd.DataFrame(rows, columns=[*types]).astype(types)
@@ -187,23 +187,27 @@ def _der(ref: list[_Matrix], hyp: list[_Matrix], collar: float, *, skip_overlap:
     ignored = np.stack([edges - collar, edges + collar], axis=1) if collar else np.zeros((0, 2))
     points = np.unique(np.concatenate([ignored.ravel(), edges, *(spans.ravel() for spans in hyp)]))
     length = np.diff(points) / 1000
-    said, heard = (_active(spans, points) for spans in (ref, hyp))
+    ref_active, heard = (_active(spans, points) for spans in (ref, hyp))
     length = length * ~_active([_merged(ignored)], points)[0]
     if skip_overlap:
-        length = length * (said.sum(0) < 2)
-    together = (said * length) @ heard.T
+        length = length * (ref_active.sum(0) < 2)
+    together = (ref_active * length) @ heard.T
     size = max(together.shape)
     padded = np.zeros((size, size))
-    padded[: len(said), : len(heard)] = together
+    padded[: len(ref_active), : len(heard)] = together
     right = sum(
-        (said[n] & heard[m] for n, m in enumerate(_assignment(-padded)) if n < len(said) and m < len(heard)),
+        (
+            ref_active[n] & heard[m]
+            for n, m in enumerate(_assignment(-padded))
+            if n < len(ref_active) and m < len(heard)
+        ),
         np.zeros(len(length), int),
     )
-    speaking, found = said.sum(0), heard.sum(0)
+    speaking, detected = ref_active.sum(0), heard.sum(0)
     yield float((speaking * length).sum())
-    yield float((np.maximum(speaking - found, 0) * length).sum())
-    yield float((np.maximum(found - speaking, 0) * length).sum())
-    yield float(((np.minimum(speaking, found) - right) * length).sum())
+    yield float((np.maximum(speaking - detected, 0) * length).sum())
+    yield float((np.maximum(detected - speaking, 0) * length).sum())
+    yield float(((np.minimum(speaking, detected) - right) * length).sum())
 
 
 def _active(speakers: list[_Matrix], points: _Matrix) -> npt.NDArray[np.bool_]:

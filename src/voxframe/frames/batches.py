@@ -112,6 +112,6 @@ def _of_rows(name: str, ids: pa.Array, rows: Sequence[Sequence[tuple[Any, ...]]]
 
 
 def _split(name: str, arrays: Arrays, counts: Ints) -> list[pa.Table]:
-    whole = uncast_table(name, arrays)
+    table = uncast_table(name, arrays)
     starts = (np.cumsum(counts) - counts).tolist()
-    return [whole.slice(start, count) for start, count in zip(starts, counts.tolist(), strict=True)]
+    return [table.slice(start, count) for start, count in zip(starts, counts.tolist(), strict=True)]

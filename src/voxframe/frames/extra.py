@@ -78,20 +78,20 @@ def unknown(value: Any, shape: Shape) -> dict[str, Any]:
     """
     if not isinstance(value, dict) or isinstance(shape, Column):
         return {}
-    found = {}
+    fields = {}
     for name, child in value.items():
         known = shape.get(name)
         if known is None:
-            found[name] = child
+            fields[name] = child
         elif isinstance(child, Misfit):
-            found[name] = child.value
+            fields[name] = child.value
         elif isinstance(known, dict):
             if not isinstance(child, list if "[]" in known else dict):
                 if not is_nothing(child):
-                    found[name] = child
+                    fields[name] = child
             elif known.keys().isdisjoint(("[]", "*")) and (inner := unknown(child, known)):
-                found[name] = inner
-    return found
+                fields[name] = inner
+    return fields
 
 
 def unknown_of_item(name: str, item: Any, shape: Shape) -> dict[str, Any]:
@@ -157,8 +157,8 @@ def elements(value: Any) -> Sequence[Any]:
 def elements_of(lists: pa.ListArray) -> pa.StructArray:
     """Return the elements of all lists; `flatten` takes five times as long."""
     values, bounds = lists.values, lists.offsets
-    whole = not lists.null_count and bounds[0].as_py() == 0 and bounds[-1].as_py() == len(values)
-    return values if whole else lists.flatten()
+    is_complete = not lists.null_count and bounds[0].as_py() == 0 and bounds[-1].as_py() == len(values)
+    return values if is_complete else lists.flatten()
 
 
 def field(value: Any, name: str) -> Any:
@@ -173,12 +173,12 @@ def without_lists(raw: bytes, doc: Any) -> Any:
         doc: The result of `voxframe.frames.json_schema.decoder` for these bytes.
     """
     base = _address(raw)
-    kept, end = [], 0
+    parts, end = [], 0
     for part in _raw_parts(doc):
         start = _address(part) - base
-        kept.append(raw[end:start])
+        parts.append(raw[end:start])
         end = start + len(memoryview(part))
-    return decoded(b"[]".join([*kept, raw[end:]]))
+    return decoded(b"[]".join([*parts, raw[end:]]))
 
 
 def _raw_parts(doc: Any) -> list[msgspec.Raw]:
@@ -209,10 +209,10 @@ def is_at(part: msgspec.Raw | None, text: bytes, place: int) -> bool:
 
 def texts(found: Sequence[Mapping[str, Any]], *, exact: bool = True) -> pa.Array:
     """Return a column `extra` as an Arrow array."""
-    made = [extra_text(one) for one in found]
-    if not exact and may_be_inexact("\n".join(filter(None, made))):  # one search is faster than one per text
+    encoded = [extra_text(value) for value in found]
+    if not exact and may_be_inexact("\n".join(filter(None, encoded))):  # value search is faster than value per text
         raise FastPathUnsupported
-    return pa.array(made, TEXT)
+    return pa.array(encoded, TEXT)
 
 
 def unknown_texts(
@@ -301,17 +301,17 @@ def _unknown_names(text: bytes, known: Collection[str]) -> list[str]:
     ends = np.flatnonzero((characters[:-1] == ord('"')) & (characters[1:] == ord(":")))
     windows = np.ndarray((len(text) - 7,), "<u8", text, strides=(1,))
     high, low = windows[ends - 7], windows[ends - 15]
-    left = np.ones(len(ends), bool)
+    unmatched = np.ones(len(ends), bool)
     for name in known:
-        left &= ~_ends_with(high, low, name.encode())
+        unmatched &= ~_ends_with(high, low, name.encode())
     names: list[str] = []
-    while left.any():
-        end = int(ends[np.argmax(left)])
+    while unmatched.any():
+        end = int(ends[np.argmax(unmatched)])
         key = text[text.rfind(b'"', 0, end) + 1 : end]
         if b"\\" in key or len(names) == _NAMES:
             return []
         names.append(key.decode())
-        left &= ~_ends_with(high, low, key)
+        unmatched &= ~_ends_with(high, low, key)
     return names
 
 
@@ -323,10 +323,10 @@ def _ends_with(high: Ints, low: Ints, name: bytes) -> npt.NDArray[np.bool_]:
 
 
 def _equal(windows: Ints, end: bytes) -> npt.NDArray[np.bool_]:
-    found: npt.NDArray[np.bool_] = (windows >> np.uint64(8 * (8 - len(end)))) == np.uint64(
+    equal: npt.NDArray[np.bool_] = (windows >> np.uint64(8 * (8 - len(end)))) == np.uint64(
         int.from_bytes(end, "little")
     )
-    return found
+    return equal
 
 
 def _keys(text: bytes) -> int:

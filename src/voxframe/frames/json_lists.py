@@ -75,7 +75,7 @@ def read_lists(
     """
     arrays = _native(objects, names) if whole is None else _repaired(objects, names)
     found = {}
-    known: Mapping[FieldPath, Any] = raw_lists(same_response(names))
+    raw_of: Mapping[FieldPath, Any] = raw_lists(same_response(names))
     for place, (path, array) in enumerate(zip(raw_lists(names), arrays, strict=True)):
         items: list[Any] | None = None
         extra = None
@@ -83,9 +83,9 @@ def read_lists(
             items = [item for lists in whole for item in elements(lists[place])]
         else:
             raws: list[Any] = [lists[place] for lists in objects if lists[place] is not None]
-            extra = unknown_texts(raws, elements_of(array), known[path])
+            extra = unknown_texts(raws, elements_of(array), raw_of[path])
             if extra is None:
-                items = [one for raw in raws for one in elements(decoded(raw))]
+                items = [element for raw in raws for element in elements(decoded(raw))]
         found[path] = Lists(array, items, whole is not None, extra)
     return found
 
@@ -196,17 +196,17 @@ def columns(names: Iterable[str], lists: Mapping[FieldPath, Lists]) -> dict[str,
     Args:
         lists: Lists by their path, as `read_lists` returned them.
     """
-    made = {name: _columns(_plan(name), lists) for name in names}
+    arrays = {name: _columns(_plan(name), lists) for name in names}
     # Converting all numbers of one type at once costs little more than one column.
-    _refuse_infinite([made[name][column] for name, column in _floats(made, FLOAT)])
-    places = _floats(made, INT)
-    whole = _integers([made[name][column] for name, column in places])
+    _refuse_infinite([arrays[name][column] for name, column in _floats(arrays, FLOAT)])
+    places = _floats(arrays, INT)
+    integers = _integers([arrays[name][column] for name, column in places])
     start = 0
     for name, column in places:
-        rows = len(made[name][column])
-        made[name][column] = whole.slice(start, rows)
+        rows = len(arrays[name][column])
+        arrays[name][column] = integers.slice(start, rows)
         start += rows
-    return made
+    return arrays
 
 
 def _floats(made: Mapping[str, Columns], kind: pa.DataType) -> list[tuple[str, str]]:
@@ -216,13 +216,13 @@ def _floats(made: Mapping[str, Columns], kind: pa.DataType) -> list[tuple[str, s
 
 
 def _columns(plan: _Plan, lists: Mapping[FieldPath, Lists]) -> Columns:
-    found = lists[plan.root]
-    items = _items(found.arrays)
+    json_list = lists[plan.root]
+    items = _items(json_list.arrays)
     position, names = [np.arange(len(items))], plan.positions
-    if found.counts is not None:
-        of = np.repeat(np.arange(len(found.counts)), found.counts)
-        position, names = [of, position[0] - (np.cumsum(found.counts) - found.counts)[of]], (PAYLOAD, *names)
-    made = {column.name: _pick(items, path) for column, depth, path in plan.leaves if depth == 0}
+    if json_list.counts is not None:
+        of = np.repeat(np.arange(len(json_list.counts)), json_list.counts)
+        position, names = [of, position[0] - (np.cumsum(json_list.counts) - json_list.counts)[of]], (PAYLOAD, *names)
+    picked = {column.name: _pick(items, path) for column, depth, path in plan.leaves if depth == 0}
     for depth, step in enumerate(plan.inner, 1):
         inner = items.field(step)
         parents = pc.list_parent_indices(inner)
@@ -231,10 +231,10 @@ def _columns(plan: _Plan, lists: Mapping[FieldPath, Lists]) -> Columns:
             parents, items = _one_at_least(parents, items, len(inner))
         of = parents.to_numpy()
         position = [p[of] for p in position] + [np.arange(len(of)) - np.searchsorted(of, of)]
-        made = {key: values.take(parents) for key, values in made.items()}
-        made |= {column.name: _pick(items, path) for column, at, path in plan.leaves if at == depth}
-    made[EXTRA.name] = _extra(plan, found, len(items))
-    return made | {key: pa.array(values) for key, values in zip(names, position, strict=True)}
+        picked = {key: values.take(parents) for key, values in picked.items()}
+        picked |= {column.name: _pick(items, path) for column, at, path in plan.leaves if at == depth}
+    picked[EXTRA.name] = _extra(plan, json_list, len(items))
+    return picked | {key: pa.array(values) for key, values in zip(names, position, strict=True)}
 
 
 def _one_at_least(parents: pa.Array, items: pa.StructArray, count: int) -> tuple[pa.Array, pa.StructArray]:
@@ -292,13 +292,13 @@ def _pick(items: pa.StructArray, path: FieldPath) -> pa.Array:
 def _integers(columns: Sequence[pa.Array]) -> pa.ChunkedArray:
     numbers = pa.chunked_array(columns, FLOAT)
     try:
-        whole = numbers.cast(INT)
+        cast = numbers.cast(INT)
     except pa.ArrowInvalid:  # a fraction would be lost
         raise FastPathUnsupported from None
-    bounds = pc.min_max(whole).as_py()
+    bounds = pc.min_max(cast).as_py()
     if bounds["min"] is not None and not -_EXACT < bounds["min"] <= bounds["max"] < _EXACT:
         raise FastPathUnsupported
-    return whole
+    return cast
 
 
 def _refuse_infinite(columns: Sequence[pa.Array]) -> None:

@@ -33,10 +33,10 @@ def chosen(names: Collection[str] | None, allowed: tuple[str, ...]) -> frozenset
     """Return the requested tables; all allowed ones if `names` is None."""
     if names is None:
         return frozenset(allowed)
-    wanted = frozenset([names] if isinstance(names, str) else names)
-    if unknown := sorted(wanted - set(allowed)):
+    requested = frozenset([names] if isinstance(names, str) else names)
+    if unknown := sorted(requested - set(allowed)):
         raise OptionError(f"a transcript has no table {', '.join(unknown)}; available: {', '.join(allowed)}")
-    return wanted
+    return requested
 
 
 @lru_cache(maxsize=64)
@@ -112,15 +112,15 @@ def skipped(names: frozenset[str]) -> list[tuple[tuple[str, ...], tuple[bytes, b
 def _skipped(
     node: Any, known: dict[str, Any], path: tuple[str, ...]
 ) -> list[tuple[tuple[str, ...], tuple[bytes, bytes]]]:
-    found = []
+    paths = []
     for key, child in known.items():
         if isinstance(child, Column) or not {"[]", "*"}.isdisjoint(known):
             continue
         if key not in node:
-            found.append(((*path, key), (b"[" if "[]" in child else b"{", b"n")))
+            paths.append(((*path, key), (b"[" if "[]" in child else b"{", b"n")))
         else:
-            found += _skipped(node[key], child, (*path, key))
-    return found
+            paths += _skipped(node[key], child, (*path, key))
+    return paths
 
 
 @lru_cache(maxsize=64)

@@ -186,12 +186,12 @@ def _extra(name: str, rest: Rest, others: Sequence[Any], words: Mapping[int, Any
 
     The first passage also gets the unknown fields of the response.
     """
-    known = shape(frozenset({name}))
-    found = [unknown_of_item(name, other, known[name]["[]"]) for other in others]
+    fields = shape(frozenset({name}))
+    found = [unknown_of_item(name, other, fields[name]["[]"]) for other in others]
     for i, own in words.items():
         found[i] = {"words": own, **found[i]}
     if found:
-        found[0] = unknown(rest.values, known) | found[0]
+        found[0] = unknown(rest.values, fields) | found[0]
     return [extra_text(one, exact=rest.whole) for one in found]
 
 
@@ -215,13 +215,13 @@ def word_match_table(raw: bytes, transcript_id: str | None = None) -> pa.Table:
         [{'term': 'hi', 'word_idx': 0, 'start_ms': 0, 'end_ms': 90}]
     """
     # The response is small, so the tolerant path is fast enough.
-    known = shape(frozenset({"word_matches"}))
-    clean, whole = repair_payload(raw, known)
+    fields = shape(frozenset({"word_matches"}))
+    clean, whole = repair_payload(raw, fields)
     doc = orjson.loads(clean)
-    of_answer = unknown(whole, known)
+    of_answer = unknown(whole, fields)
     rows: list[tuple[Any, ...]] = []
     for match, other in zip(doc.get("matches") or (), elements(whole.get("matches")), strict=True):
-        extra = unknown_of_item("matches", other, known["matches"]["[]"])
+        extra = unknown_of_item("matches", other, fields["matches"]["[]"])
         found = [*zip_longest(match.get("indexes") or (), match.get("timestamps") or ())]
         for i, (index, time) in enumerate(found or [(None, None)] * bool(extra)):
             own = {key: values[i] for key in _OCCURRENCES if _is_odd(values := elements(field(other, key)), i)}

@@ -64,17 +64,17 @@ def realign(words: Sequence[TurnWord], text: str, start: int | None = None, end:
     tokens = _tokens(words, text)
     keys = [[fold(one or "") or one for one in side] for side in ([word.text for word in words], tokens)]
     same = [(op.src_start, op.src_end, op.dest_start) for op in Levenshtein.opcodes(*keys) if op.tag == "equal"]
-    found: list[TurnWord] = []
+    aligned: list[TurnWord] = []
     before = at = 0  # the next word and the next token that are not placed yet
     for first, last, token in [*same, (len(words), len(words), len(tokens))]:
-        left = words[before - 1] if before else None
+        previous = words[before - 1] if before else None
         right = words[first] if first < len(words) else None
-        times = left.end if left else start, right.start if right else end
-        found += _replaced(words[before:first], tokens[at:token], left, right, times)
+        times = previous.end if previous else start, right.start if right else end
+        aligned += _replaced(words[before:first], tokens[at:token], previous, right, times)
         at = token + last - first
-        found += map(_changed, words[first:last], tokens[token:at])
+        aligned += map(_changed, words[first:last], tokens[token:at])
         before = last
-    return found
+    return aligned
 
 
 def original_text(words: Sequence[TurnWord]) -> str:
@@ -122,15 +122,15 @@ def _replaced(
         return list(map(_changed, words, tokens))
     begin, end = (words[0].start, words[-1].end) if words else gap
     begin, end = end if begin is None else begin, begin if end is None else end
-    total, said = max(1, sum(map(len, tokens))), 0
-    found: list[TurnWord] = []
+    total, spoken = max(1, sum(map(len, tokens))), 0
+    replaced: list[TurnWord] = []
     for n, token in enumerate(tokens):
         edges: list[int | None] = [None, None]
         if begin is not None and end is not None:
-            edges = [begin + max(0, end - begin) * chars // total for chars in (said, said + len(token))]
-        said += len(token)
+            edges = [begin + max(0, end - begin) * chars // total for chars in (spoken, spoken + len(token))]
+        spoken += len(token)
         replaces = words[n:] if n == len(tokens) - 1 else words[n : n + 1]
-        near = replaces[0] if replaces else found[-1] if found else left or right
+        near = replaces[0] if replaces else replaced[-1] if replaced else left or right
         place = near.place if near else 0.0
         if not replaces:
             if near is right and right is not None:  # before the first word of the turn
@@ -139,5 +139,5 @@ def _replaced(
                 limit = min(place + 0.5, right.place) if right else place + 0.5
                 place += (limit - place) / (len(tokens) - n + 1)
         row = near.row if near else None
-        found.append(TurnWord(token, edges[0], edges[1], place, row, original_text(replaces)))
-    return found
+        replaced.append(TurnWord(token, edges[0], edges[1], place, row, original_text(replaces)))
+    return replaced

@@ -158,9 +158,9 @@ class _Repair:
     def warn(self, identifier: Any) -> None:
         if self.problems:
             which = f"the payload of {identifier!r}" if isinstance(identifier, str) else "a payload"
-            shown = "; ".join(f"{_path(place)}: {problem}" for place, problem in self.problems[:_SHOWN])
-            more = f"; and {len(self.problems) - _SHOWN} more" if len(self.problems) > _SHOWN else ""
-            warnings.warn(f"{which} has invalid values: {shown}{more}", PayloadWarning, stacklevel=caller())
+            problems = "; ".join(f"{_path(place)}: {problem}" for place, problem in self.problems[:_SHOWN])
+            remainder = f"; and {len(self.problems) - _SHOWN} more" if len(self.problems) > _SHOWN else ""
+            warnings.warn(f"{which} has invalid values: {problems}{remainder}", PayloadWarning, stacklevel=caller())
 
 
 def whole_pairs(text: str) -> str:
@@ -223,8 +223,8 @@ def _path(place: Place) -> str:
 def _brief(value: Any) -> str:
     if isinstance(value, (dict, list)):
         return kind_of(value)
-    shown = repr(value) if isinstance(value, str) else json.dumps(value)
-    return shown if len(shown) <= 40 else f"{shown[:37]}..."
+    text = repr(value) if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
 
 
 def caller() -> int:

@@ -70,14 +70,16 @@ def _rows(item: object) -> list[dict[str, Any]]:
     if usage:
         odd = {name: Misfit(usage[name]) for name in _USAGE if counts[name] is None and usage.get(name) is not None}
         response["usage"] = usage | odd
-    whole = {"request_id": _text(response.get("request_id")), **counts, **request}
+    response_row = {"request_id": _text(response.get("request_id")), **counts, **request}
     answers = response["response"]
-    more = unknown(response, _RESPONSE)
+    extra_fields = unknown(response, _RESPONSE)
     if not isinstance(answers, list) or not answers:  # an empty list gets a row too, for the fields of the response
         text = None if answers == [] else _text(answers)
-        return [whole | {"answer_idx": 0, "response": text, "extra": extra_text(more)}]
+        return [response_row | {"answer_idx": 0, "response": text, "extra": extra_text(extra_fields)}]
     return [
-        whole | _reply(idx, reply) | {"extra": extra_text((more if idx == 0 else {}) | unknown(reply, _REPLY))}
+        response_row
+        | _reply(idx, reply)
+        | {"extra": extra_text((extra_fields if idx == 0 else {}) | unknown(reply, _REPLY))}
         for idx, reply in enumerate(answers)
     ]
 

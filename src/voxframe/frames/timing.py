@@ -82,8 +82,8 @@ def _shared(times: Floats, letters: Floats) -> Floats:
     after = np.searchsorted(known, np.arange(len(line)))
     inside = np.isnan(line) & (after > 0) & (after < len(known))
     low, high = known[after[inside] - 1], known[after[inside]]
-    whole = place[high] - place[low]
-    part = np.divide(place[inside] - place[low], whole, out=np.zeros(len(low)), where=whole > 0)
+    gap = place[high] - place[low]
+    part = np.divide(place[inside] - place[low], gap, out=np.zeros(len(low)), where=gap > 0)
     line = line.copy()
     line[inside] = line[low] + part * np.maximum(line[high] - line[low], 0)
     return line.reshape(-1, 2)

@@ -235,18 +235,18 @@ def runs(words: Columns, copies: Columns, counts: Ints, by: Sequence[str]) -> In
         belongs to two parts.
     """
     part, within = spread(counts)
-    found = np.full(len(counts), -1, np.int64)
+    first_rows = np.full(len(counts), -1, np.int64)
     total = len(words["start_ms"])
     for guess in _guesses(words, copies, counts):
-        looked = (found < 0) & (counts > 0) & (guess >= 0) & (guess + counts <= total)
+        looked = (first_rows < 0) & (counts > 0) & (guess >= 0) & (guess + counts <= total)
         if looked.any():
             rows = looked[part]
             at, of = pa.array((guess[part] + within)[rows]), pa.array(rows)
             unequal = ~np.logical_and.reduce([_equal(words[key].take(at), copies[key].filter(of)) for key in by])
-            found = np.where(looked & (np.bincount(part[rows], unequal, len(counts)) == 0), guess, found)
-        if (found[counts > 0] >= 0).all():
+            first_rows = np.where(looked & (np.bincount(part[rows], unequal, len(counts)) == 0), guess, first_rows)
+        if (first_rows[counts > 0] >= 0).all():
             break
-    return _apart(found, counts, total)
+    return _apart(first_rows, counts, total)
 
 
 def _guesses(words: Columns, copies: Columns, counts: Ints) -> Iterator[Ints]:
@@ -259,10 +259,10 @@ def _guesses(words: Columns, copies: Columns, counts: Ints) -> Iterator[Ints]:
     starts, copied = _numbers(words["start_ms"]), _numbers(copies["start_ms"])
     if len(starts) and len(copied):
         order = np.argsort(starts, kind="stable")
-        wanted = copied[np.minimum(firsts, len(copied) - 1)]
-        left = np.searchsorted(starts, wanted, "left", order)
+        targets = copied[np.minimum(firsts, len(copied) - 1)]
+        left = np.searchsorted(starts, targets, "left", order)
         yield order[np.minimum(left, len(order) - 1)]
-        yield order[np.searchsorted(starts, wanted, "right", order) - 1]
+        yield order[np.searchsorted(starts, targets, "right", order) - 1]
 
 
 def _numbers(values: pa.Array | pa.ChunkedArray) -> Ints:

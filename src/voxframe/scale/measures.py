@@ -68,8 +68,8 @@ def each(frame: dd.DataFrame, measure: Callable[..., pd.DataFrame], **options: A
     meta = measure(frame._meta, **options)
     if "transcript_id" not in getattr(meta, "columns", ()):
         raise OptionError("each needs a measure by transcript_id, whose rows belong to one transcript each")
-    found = _map(frame, lambda part: measure(part, **options), meta)
-    return found.sort_values("transcript_id", kind="stable", ignore_index=True)
+    result = _map(frame, lambda part: measure(part, **options), meta)
+    return result.sort_values("transcript_id", kind="stable", ignore_index=True)
 
 
 def ngrams(words: dd.DataFrame, n: int = 1, by: By = None) -> pd.DataFrame:
@@ -88,9 +88,9 @@ def ngrams(words: dd.DataFrame, n: int = 1, by: By = None) -> pd.DataFrame:
     """
     _check(words)
     meta = analysis.ngrams(words._meta, n, by)
-    found = _map(words, lambda part: analysis.ngrams(part, n, by), meta)
+    result = _map(words, lambda part: analysis.ngrams(part, n, by), meta)
     names = list(meta.columns[:-2])
-    sums = found.groupby(names, dropna=False, sort=True, observed=True)[["count", "transcripts"]].sum().reset_index()
+    sums = result.groupby(names, dropna=False, sort=True, observed=True)[["count", "transcripts"]].sum().reset_index()
     return sorted_counts(sums.astype(meta.dtypes.to_dict()), names[:-1])
 
 
@@ -118,15 +118,15 @@ def search(
     Raises:
         OptionError: An argument is invalid.
     """
-    wanted = SearchQuery.check(query, slop)
+    search_query = SearchQuery.check(query, slop)
     speaker = speaker_list(speaker)
 
     def find(part: pd.DataFrame) -> pd.DataFrame:
-        found = find_in_context(_index(part), wanted, context=context, named=_namer(part), speaker=speaker)
-        return frames.to_pandas(found, "concordance")
+        hits = find_in_context(_index(part), search_query, context=context, named=_namer(part), speaker=speaker)
+        return frames.to_pandas(hits, "concordance")
 
-    found = _map(_needed(words), find, frames.to_pandas(CONCORDANCE.empty, "concordance"))
-    return _ordered(found, wanted.texts, ["transcript_id", "word_idx", "last_word_idx"])
+    hits = _map(_needed(words), find, frames.to_pandas(CONCORDANCE.empty, "concordance"))
+    return _ordered(hits, search_query.texts, ["transcript_id", "word_idx", "last_word_idx"])
 
 
 def counts(
@@ -154,25 +154,25 @@ def counts(
     Raises:
         OptionError: An argument is invalid.
     """
-    wanted = SearchQuery.check(query, slop)
+    search_query = SearchQuery.check(query, slop)
     groups = group_columns(by)
     speaker = speaker_list(speaker)
 
     def count(part: pd.DataFrame) -> pd.DataFrame:
-        return count_words(_index(part), wanted, named=_namer(part), by=groups, speaker=speaker, about=about)
+        return count_words(_index(part), search_query, named=_namer(part), by=groups, speaker=speaker, about=about)
 
     needed = _needed(words)
-    found = _map(needed, count, count(needed._meta))
-    sums = found.groupby(["term", *groups], dropna=False, observed=True, sort=True)[["occurrences", "words"]].sum()
-    sums = _ordered(sums.reset_index(), wanted.texts, [])
+    result = _map(needed, count, count(needed._meta))
+    sums = result.groupby(["term", *groups], dropna=False, observed=True, sort=True)[["occurrences", "words"]].sum()
+    sums = _ordered(sums.reset_index(), search_query.texts, [])
     return sums.assign(per_1000=1000 * sums["occurrences"] / sums["words"].where(sums["words"] > 0))
 
 
 def _map(frame: dd.DataFrame, function: Callable[[pd.DataFrame], pd.DataFrame], meta: pd.DataFrame) -> pd.DataFrame:
     """Return the results of a function for all partitions."""
     mapped: Any = frame.map_partitions(function, meta=meta, enforce_metadata=False)
-    found: pd.DataFrame = mapped.compute().astype(meta.dtypes.to_dict())
-    return found
+    result: pd.DataFrame = mapped.compute().astype(meta.dtypes.to_dict())
+    return result
 
 
 def _check(frame: object) -> None:

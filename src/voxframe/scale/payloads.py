@@ -141,20 +141,20 @@ def _opened(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
 
     check_target(url)
     try:
-        found: tuple[Any, str] = fsspec.core.url_to_fs(url, **options)
+        opened: tuple[Any, str] = fsspec.core.url_to_fs(url, **options)
     except (ImportError, ValueError, OSError) as error:
         raise OptionError(f"{url!r} cannot be opened: {error}") from None
-    return found
+    return opened
 
 
 def _groups(source: str, options: Mapping[str, Any]) -> list[list[str]]:
     """Return the paths of payload files, sorted, in groups."""
     filesystem, path = _opened(source, options)
     fixed, *pattern = [path] if filesystem.exists(path) else re.split(r"[*?\[]", path, maxsplit=1)
-    found = filesystem.glob(path) if pattern else filesystem.find(path)
+    paths_found = filesystem.glob(path) if pattern else filesystem.find(path)
     above = len(fixed.rpartition("/")[0] if pattern else path)  # the source may be in a hidden folder
     exports = tuple(f".{view}.json.zst" for view in EXPORTS)
-    paths = sorted(p for p in found if is_payload_file(p) and not p.endswith(exports) and "/." not in p[above:])
+    paths = sorted(p for p in paths_found if is_payload_file(p) and not p.endswith(exports) and "/." not in p[above:])
     if not paths:
         raise OptionError(f"{source!r} matches no payload file, such as .json or .json.zst; check the path")
     return [paths[at : at + _FILES] for at in range(0, len(paths), _FILES)]
@@ -178,8 +178,8 @@ def _decoded(
 
 
 def _frame(paths: Sequence[str], *, source: str, table: str, options: Mapping[str, Any]) -> pd.DataFrame:
-    found = [TABLES[table].empty, *(one[table] for one in _decoded(paths, source, [table], options))]
-    return frames.with_text_original(frames.to_pandas(pa.concat_tables(found), table), table)
+    parts = [TABLES[table].empty, *(one[table] for one in _decoded(paths, source, [table], options))]
+    return frames.with_text_original(frames.to_pandas(pa.concat_tables(parts), table), table)
 
 
 def _write(
@@ -192,11 +192,11 @@ def _write(
 ) -> dict[str, tuple[int, int]]:
     """Write the tables of some payloads. Return the number of files and rows of each."""
     filesystem, root = _opened(target, target_options)
-    whole = list(_decoded(paths, source, tables, options))
+    decoded = list(_decoded(paths, source, tables, options))
     stem = hashlib.sha256("\n".join(paths).encode()).hexdigest()[:32]
     counted = {}
     for name in tables:
-        rows = pa.concat_tables([TABLES[name].empty, *(one[name] for one in whole)])
+        rows = pa.concat_tables([TABLES[name].empty, *(part[name] for part in decoded)])
         counted[name] = (int(rows.num_rows > 0), rows.num_rows)
         if rows.num_rows:
             buffer = io.BytesIO()

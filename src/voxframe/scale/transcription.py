@@ -96,9 +96,9 @@ class WorkerClient(Client):
 
     def hash_recordings(self, sources: Sequence[str], ledger: Ledger) -> None:
         """Hash recordings on the workers and add the hashes to a ledger, which then needs not read the files."""
-        known = ledger.files()
+        hashes = ledger.files()
         places = {file_place(source): _everywhere(source) for source in sources if not is_address(source)}
-        unread = [path for place, path in places.items() if place not in known]
+        unread = [path for place, path in places.items() if place not in hashes]
         for at in range(0, len(unread), _HASHED_AT_ONCE):
             futures = self._cluster.map(_hash, unread[at : at + _HASHED_AT_ONCE], pure=False)
             found = self._cluster.gather(futures, errors="skip")  # what fails here is hashed, or reported, later
@@ -145,9 +145,9 @@ def _reserve(rate: str, pause_s: float, dask_scheduler: Any) -> float:
 def _wait(cluster: distributed.Client, rate: str, pause_s: float) -> None:
     """Wait until a request may be sent."""
     until = time.monotonic() + cluster.run_on_scheduler(_reserve, rate, pause_s)
-    while (left := until - time.monotonic()) > 0:
+    while (remaining := until - time.monotonic()) > 0:
         check_wanted()
-        time.sleep(min(left, _SLICE_S))
+        time.sleep(min(remaining, _SLICE_S))
 
 
 @dataclass(frozen=True)
@@ -216,9 +216,9 @@ class _Hashes(dict[str, tuple[str, str, float | None]]):
 
 def _hash(source: str) -> dict[str, tuple[str, str, float | None]]:
     """Return signature, hash and duration of a file, by its key in a ledger."""
-    found = _Hashes()
-    identify(source, found)
-    return dict(found)
+    hashes = _Hashes()
+    identify(source, hashes)
+    return dict(hashes)
 
 
 def _everywhere(source: str) -> str:
