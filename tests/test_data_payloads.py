@@ -10,7 +10,7 @@ import pytest
 import voxframe
 
 DATA = Path(__file__).parents[1] / "data"
-NAMES = ["interview", "panel", "call"]
+NAMES = ["interview", "panel", "call", "meeting"]
 
 
 def truth(name: str) -> dict:
@@ -49,16 +49,19 @@ def test_a_payload_is_about_what_was_said(name):
         assert jiwer.wer(bare(" ".join(t["text"] for t in said)), bare(payload(name)["text"])) <= 0.3
 
 
-@pytest.mark.parametrize("name", ["interview", "panel"])
+@pytest.mark.parametrize("name", ["interview", "panel", "meeting"])
 def test_speakers_in_a_payload_are_those_who_spoke(name):
-    """At least 97 % of the labelled speech belongs to the true speaker (both name speakers in the order they come)."""
+    """At least 97 % of the labelled speech belongs to the true speaker (both name speakers in the order they come).
+
+    In the meeting 94 %: in 3 % of it two speak at once, and one of them has the other's label.
+    """
     right = wrong = 0
     for turn in payload(name)["utterances"]:
         for true in truth(name)["turns"]:
             shared = max(0, min(turn["end"], true["end_ms"]) - max(turn["start"], true["start_ms"]))
             right += shared if turn["speaker"] == true["speaker"] else 0
             wrong += shared if turn["speaker"] != true["speaker"] else 0
-    assert wrong <= 0.03 * (right + wrong)
+    assert wrong <= (0.06 if name == "meeting" else 0.03) * (right + wrong)
     assert right > 0.9 * sum(t["end_ms"] - t["start_ms"] for t in truth(name)["turns"])
 
 
