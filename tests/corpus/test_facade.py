@@ -12,13 +12,14 @@ _FOLDER = Path(voxframe.__file__).parent / "corpus"
 _FLAT = set(
     "plan submit sync retry jobs add adopt forget transcribe ids tables table words batches sql scan to_polars to_dask "
     "search similar discover_topics counts export apply_edits publish ask summarize task action_items "
-    "unanswered".split()
+    "unanswered analyze".split()
 )
 _NAMESPACES = {
     "speakers": {"set", "get", "assign", "detect", "undo", "table"},
     "corrections": set(
         "set split merge move_boundary relabel set_time undo get turns word_turns history stale".split()
     ),
+    "analyses": {"add", "undo"},
     "metadata": {"set", "get", "to_arrow"},
     "snapshots": {"create", "open", "versions"},
     "raw": set(
@@ -33,7 +34,7 @@ def _public(value: object) -> set[str]:
 
 
 def test_the_public_names_are_those_users_call(tmp_path: Path) -> None:
-    """A corpus has the flat methods, its path and five namespaces, and each namespace has its methods."""
+    """A corpus has the flat methods, its path and six namespaces, and each namespace has its methods."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
     assert _public(corpus) == _FLAT | _NAMESPACES.keys() | {"path"}
     assert {name: _public(getattr(corpus, name)) for name in _NAMESPACES} == _NAMESPACES

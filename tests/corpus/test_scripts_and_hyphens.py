@@ -9,6 +9,7 @@ import voxframe
 from voxframe.analysis.search_terms import find_words
 from voxframe.analysis.vocabulary import ngrams
 from voxframe.compare import align, compare_engines, error_rates
+from voxframe.errors import CorpusWarning, OptionError
 
 
 def corpus_of(folder, texts):
@@ -95,3 +96,28 @@ def test_characters_are_compared_in_scripts_without_spaces():
     assert error_rates(aligned)["cer"].to_list() == [0.1]
     english = align("good day", "good days")
     assert "wer_a" in compare_engines(english, english)
+
+
+def test_regular_expressions_match_whole_words(tmp_path):
+    """With regex=True, each word of a query is an expression of a whole word; an invalid one is an error."""
+    corpus = corpus_of(tmp_path, {"a": "The colour, colors and Color of a discolored wall."})
+    assert corpus.search("colou?rs?", regex=True)["match"].to_list() == ["colour,", "colors", "Color"]
+    assert corpus.search("(a|the) (dis)?colou?r(ed)?", regex=True)["match"].to_list() == ["The colour,", "a discolored"]
+    assert corpus.counts("colou?rs?", regex=True)["occurrences"].to_list() == [3]
+    with pytest.raises(OptionError, match="is not a regular expression"):
+        corpus.search("colou(", regex=True)
+
+
+@pytest.mark.parametrize("query", ["colour|color", "colour OR wall", "colour -wall", r"\w+", "col.*"])
+def test_operators_of_other_engines_are_named(tmp_path, query):
+    """A query that looks like one with operators is searched as words, with a warning that says so."""
+    corpus = corpus_of(tmp_path, {"a": "The colour of a wall."})
+    with pytest.warns(CorpusWarning, match="is searched as words.*regex=True"):
+        corpus.search(query)
+
+
+@pytest.mark.parametrize("query", ["third-party", "the - wall", "or not", "a.b", "co*r"])
+def test_usual_queries_are_not(tmp_path, query, recwarn):
+    """Hyphens, dashes, wildcards and the word `or` are no operators."""
+    corpus_of(tmp_path, {"a": "The colour of a wall."}).search(query)
+    assert not [warning for warning in recwarn if "is searched as words" in str(warning.message)]

@@ -149,15 +149,17 @@ class Term:
     Attributes:
         parts: The text between the wildcards (`*`); a single part if the word has no wildcard.
         hyphen: True if a hyphen joins it to the next word of the query.
+        regex: Regular expression that a whole word must match instead of `parts`.
     """
 
     parts: tuple[str, ...]
     hyphen: bool = field(default=False, compare=False)
+    regex: str | None = None
 
     @property
     def word(self) -> str | None:
         """The word, if it has no wildcard."""
-        return self.parts[0] if len(self.parts) == 1 else None
+        return self.parts[0] if len(self.parts) == 1 and self.regex is None else None
 
     @property
     def any_word(self) -> bool:
@@ -172,8 +174,8 @@ def parse(query: str) -> list[Term]:
         OptionError: The query is not a str, or contains no word.
 
     Example:
-        >>> parse("the Econom*")
-        [Term(parts=('the',), hyphen=False), Term(parts=('econom', ''), hyphen=False)]
+        >>> [term.parts for term in parse("the Econom*")]
+        [('the',), ('econom', '')]
     """
     if not isinstance(query, str):
         raise OptionError(f"a search query must be a text, such as 'climate change', not {shown(query)}")

@@ -707,6 +707,7 @@ class Corpus:
         metadata: Wanted = False,
         progress: bool | None = None,
         corrected: bool = True,
+        regex: bool = False,
     ) -> pd.DataFrame:
         """Find every occurrence of words or phrases, or the sentences closest in meaning, with the words around it.
 
@@ -741,6 +742,8 @@ class Corpus:
             progress: Show a progress bar while sentences are encoded. None (default): only in an interactive session,
                 after one second.
             corrected: False searches the words as the service sent them; with "words" only.
+            regex: Each word of the query is a regular expression (RE2, without case) that matches whole words in the
+                form in which they are compared: `colou?r`, or `(climate|weather) chang(e|es|ing)`. With "words" only.
 
         Returns:
             A DataFrame with the columns of the table `concordance`, sorted by query, transcript and word. With
@@ -765,7 +768,9 @@ class Corpus:
             [['the', 'Climate, change', 'it']]
         """
         rows = RowFilter(speaker_list(speaker), ids, where, limit, metadata)
-        return self._search.search(query, mode, context, slop, rows, corrected=corrected, progress=progress)
+        return self._search.search(
+            query, mode, context, slop, rows, corrected=corrected, progress=progress, regex=regex
+        )
 
     def similar(
         self,
@@ -861,6 +866,7 @@ class Corpus:
         about: pd.DataFrame | None = None,
         limit: int | None = None,
         corrected: bool = True,
+        regex: bool = False,
     ) -> pd.DataFrame:
         """Count occurrences of words or phrases by transcript, speaker or any other group.
 
@@ -878,6 +884,7 @@ class Corpus:
             limit: Maximum number of rows: those with the most occurrences, most first. None (default): all rows, sorted
                 by query and group.
             corrected: False counts the words as the service sent them.
+            regex: As for `search`.
 
         Returns:
             One row per query and group, including groups without matches: `term`, the columns of `by`, `occurrences`
@@ -896,7 +903,7 @@ class Corpus:
             >>> corpus.counts("yes")[["transcript_id", "occurrences", "words"]].to_numpy().tolist()
             [['a1', 2, 3]]
         """
-        return self._search.counts(query, slop, by, speaker, ids, about, limit, corrected=corrected)
+        return self._search.counts(query, slop, by, speaker, ids, about, limit, corrected=corrected, regex=regex)
 
     def analyze(
         self,

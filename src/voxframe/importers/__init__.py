@@ -97,7 +97,7 @@ def converted(data: bytes, name: str = "", *, carry: bool | None = None) -> byte
         raise _empty()
     format_name = "another engine"
     try:
-        format_name, read = _json_format(data) or _text_format(data, name, carry) or ("", None)
+        format_name, read = rows.of_bytes(data) or _json_format(data) or _text_format(data, name, carry) or ("", None)
         if read is None:
             return data
         found = read()

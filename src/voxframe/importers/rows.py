@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pandas as pd
 
+from voxframe._text import split_words
 from voxframe.errors import MissingExtraError, OptionError, PayloadError
 from voxframe.importers.payload import SpokenTurn, SpokenWord, from_turns, from_words, label, ms, number
 from voxframe.validators import shown
@@ -66,7 +68,22 @@ def of_text(text: str) -> list[tuple[str, dict[str, Any]]]:
     """Read CSV or TSV with column names in the first line."""
     first = text.partition("\n")[0]
     separator = max("\t,;", key=first.count)
-    df = pd.read_csv(io.StringIO(text), sep=separator, dtype=str, keep_default_na=False, na_values=[""])
+    return of_frame(pd.read_csv(io.StringIO(text), sep=separator, dtype=str, keep_default_na=False, na_values=[""]))
+
+
+def of_bytes(data: bytes) -> tuple[str, Callable[[], list[tuple[str, dict[str, Any]]]]] | None:
+    """Return the name and the reader of a Parquet file, or of JSON lines with rows of a table; None for others."""
+    if data[:4] == b"PAR1":
+        return "parquet", lambda: of_frame(pd.read_parquet(io.BytesIO(data)))
+    first = data.lstrip().partition(b"\n")[0]
+    if not (first.startswith(b"{") and b'"transcript_id"' in first and b'"text"' in first and b'"start_ms"' in first):
+        return None
+    lines = pd.DataFrame([orjson.loads(line) for line in data.splitlines() if line.strip()])
+    return "json lines", lambda: of_frame(lines)
+
+
+def of_frame(df: pd.DataFrame) -> list[tuple[str, dict[str, Any]]]:
+    """Return the transcripts in a table with their names."""
     try:
         payloads = from_table(df)
     except OptionError as error:
@@ -126,7 +143,7 @@ def _payload(rows: pd.DataFrame, of: Mapping[str, str]) -> dict[str, Any]:
                 source={"source": extra} if extra else None,
             )
         )
-    if "word_idx" in rows or all(len(turn.text.split()) <= 1 for turn in turns):
+    if "word_idx" in rows or all(len(split_words(turn.text)) <= 1 for turn in turns):
         return from_words(
             [SpokenWord(t.text, t.start, t.end, t.confidence, t.speaker, t.channel, t.source) for t in turns]
         )

@@ -94,11 +94,14 @@ class Search:
         *,
         corrected: bool,
         progress: bool | None,
+        regex: bool = False,
     ) -> pd.DataFrame:
         """Return the table `concordance`, or `sentence_matches` of a search by meaning, with metadata."""
         if rows.ids is not None:
             rows = rows._replace(ids=self._archive.recordings.ids(rows.ids))
         if mode == "meaning":
+            if regex:
+                raise OptionError("regex is for mode='words'; leave it out with mode='meaning'")
             if slop is not None:
                 raise OptionError("slop is for mode='words'; leave it out with mode='meaning'")
             if not corrected:
@@ -106,7 +109,9 @@ class Search:
             return self._report(self._by_meaning(query, context, rows, progress=progress), rows)
         if mode != "words":
             raise OptionError(f"mode must be 'words' or 'meaning', got {mode!r}")
-        return self._report(self.find(SearchQuery.check(query, slop), context, rows, corrected=corrected), rows)
+        return self._report(
+            self.find(SearchQuery.check(query, slop, regex=regex), context, rows, corrected=corrected), rows
+        )
 
     def _report(self, found: pd.DataFrame, rows: RowFilter) -> pd.DataFrame:
         """Return what was found. If that is nothing because there are no words, warn of the reason."""
@@ -239,6 +244,7 @@ class Search:
         limit: int | None,
         *,
         corrected: bool = True,
+        regex: bool = False,
     ) -> pd.DataFrame:
         """Return the numbers of occurrences of a query per group. If there are no words, warn of the reason."""
         limit = None if limit is None else checked("limit", limit, Integer(0))
@@ -248,7 +254,7 @@ class Search:
         named = self._named if self._names.all() else labelled
         found = counts(
             self._view(corrected=corrected),
-            SearchQuery.check(query, slop),
+            SearchQuery.check(query, slop, regex=regex),
             by=by,
             named=named,
             speaker=speaker,

@@ -7,6 +7,7 @@ words near each other in any order.
 from __future__ import annotations
 
 import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,8 @@ from voxframe.corpus.reading import Where, expression
 from voxframe.corpus.search.manifest import OpenIndex
 from voxframe.corpus.search.segment import IndexSegment, Ints
 from voxframe.corpus.speaker_names import with_names
-from voxframe.errors import OptionError
+from voxframe.errors import CorpusWarning, OptionError
+from voxframe.frames.repair import caller
 from voxframe.schema import CONCORDANCE, SPEAKER_NAME
 from voxframe.validators import Integer, checked, shown
 
@@ -54,16 +56,39 @@ class SearchQuery:
     slop: int | None
 
     @classmethod
-    def check(cls, queries: str | Iterable[str], slop: int | None) -> SearchQuery:
+    def check(cls, queries: str | Iterable[str], slop: int | None, *, regex: bool = False) -> SearchQuery:
         """Check one term or several."""
         if isinstance(queries, str) or not isinstance(queries, Iterable):
             queries = [queries]  # `parse` raises an error for anything but text
-        terms = {text: parse(text) for text in queries}
+        terms = {text: _expressions(text) if regex else parse(text) for text in queries}
+        if not regex and (other := next((text for text in terms if _OPERATORS.search(text)), None)):
+            warnings.warn(
+                f"{other!r} is searched as words: signs such as |, - and \\w, and OR, AND and NOT, are no operators. "
+                "Pass a list of queries to find any of them, or regex=True for regular expressions of words",
+                CorpusWarning,
+                stacklevel=caller(),
+            )
         if not terms:
             raise OptionError("there is no term to search for; pass a word or phrase, or a list of them")
         if slop is not None:
             slop = checked("slop", slop, Integer(max(map(len, terms.values()))))
         return cls(tuple(terms), tuple(terms.values()), slop)
+
+
+#: What is an operator in other search engines.
+_OPERATORS = re.compile(r"(?<=\w)\||\\[wdsb]|(?:^|\s)(?:OR|AND|NOT)(?=\s)|(?:^|\s)-(?=\w)|\.\*")
+
+
+def _expressions(query: object) -> list[Term]:
+    """Return the terms of a query of regular expressions, one for each word."""
+    if not isinstance(query, str) or not query.split():
+        raise OptionError(f"with regex=True, a query is text with an expression for each word, got {shown(query)}")
+    for part in query.split():
+        try:
+            pc.match_substring_regex(pa.array([""]), f"^(?:{part})$")
+        except pa.ArrowInvalid as error:
+            raise OptionError(f"{part!r} is not a regular expression (RE2): {error}") from None
+    return [Term((part,), regex=part) for part in query.split()]
 
 
 def find_in_context(
@@ -323,6 +348,9 @@ def _around(places: Ints, rarest: Ints, slop: int) -> Ints:
 def _matching_keys(segment: IndexSegment, term: Term) -> Ints:
     """Return the indices of the keys that a term matches, ascending."""
     keys, (head, *tail) = segment.keys, term.parts
+    if term.regex is not None:
+        matching = pc.match_substring_regex(keys, f"^(?:{term.regex})$", ignore_case=True)
+        return np.flatnonzero(matching.to_numpy(zero_copy_only=False))
     begin = segment.key_from(head)
     if not tail:
         return np.arange(begin, begin + (begin < len(keys) and keys[begin].as_py() == head))
