@@ -186,7 +186,9 @@ def test_doctor_finds_damaged_files(tmp_path: Path, capsys, monkeypatch: pytest.
     raw.write_bytes(raw.read_bytes()[:20])
     corpus._ledger.path.write_bytes(b"no database, however long it is")
     assert main(["doctor", "--corpus", str(corpus.path)]) == 1
-    wrong = [line for line in capsys.readouterr().out.splitlines() if line.startswith("no")]
+    printed = capsys.readouterr()
+    assert "was damaged. It was rebuilt" in printed.err
+    wrong = [line for line in printed.out.splitlines() if line.startswith("no")]
     assert "t1.json.zst is damaged" in wrong[0]
     assert "127.0.0.1:9" in wrong[1]
     whole = voxframe.Corpus(tmp_path / "whole")

@@ -366,7 +366,7 @@ class SearchIndex:
         """Delete files that are not listed. Only the holder of the lock writes here."""
         for path in self._folder.iterdir():
             with contextlib.suppress(OSError):  # Windows cannot delete a mapped file
-                if path.name not in manifest.segments and (path.suffix in (".arrow", ".tmp") or _is_left(path)):
+                if path.name not in manifest.segments and (path.suffix in (".arrow", ".tmp", ".json") or _is_left(path)):
                     path.unlink()
 
 
