@@ -176,6 +176,7 @@ def test_snapshots(directory: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "--verify must be a whole number of at least 1" in capsys.readouterr().err
 
 
+@pytest.mark.filterwarnings("default::voxframe.errors.CorpusWarning")
 def test_doctor_finds_damaged_files(tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch) -> None:
     """`doctor` prints a line with the next step for a damaged file and a missing directory."""
     monkeypatch.setenv("VOXFRAME_BASE_URL", "http://127.0.0.1:9")

@@ -366,7 +366,8 @@ class SearchIndex:
         """Delete files that are not listed. Only the holder of the lock writes here."""
         for path in self._folder.iterdir():
             with contextlib.suppress(OSError):  # Windows cannot delete a mapped file
-                if path.name not in manifest.segments and (path.suffix in (".arrow", ".tmp", ".json") or _is_left(path)):
+                listed = path.name in manifest.segments
+                if not listed and (path.suffix in (".arrow", ".tmp", ".json") or _is_left(path)):
                     path.unlink()
 
 
