@@ -64,7 +64,7 @@ def test_the_sample_is_found() -> None:
     assert voxframe.sample().read_bytes()[:4] == b"fLaC"
     assert voxframe.sample("interview") == voxframe.sample()
     for wrong in ("nope", "../data/interview", f"..{os.sep}x"):
-        with pytest.raises(ValueError, match="available: call, interview, panel"):
+        with pytest.raises(ValueError, match="available: call, interview, meeting, panel"):
             voxframe.sample(wrong)
 
 
