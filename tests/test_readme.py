@@ -29,7 +29,7 @@ def test_every_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, aud
     shutil.copy("recordings/interview.flac", ".")
     shutil.copy("old/interview.json", "a.json")
     files = '["a.json", "whisper.json", "b.srt", "c.eaf"]'
-    readme = (ROOT / "README.md").read_text("utf-8").replace(files, '"a.json"').replace("*.mp3", "*.flac")
+    readme = (ROOT / "README.md").read_text("utf-8").replace(files, '"a.json"').replace(".mp3", ".flac")
     df = pd.DataFrame({"recording": ["call", "interview", "panel"], "customer": ["Ash", "Birch", "Birch"]})
     with embedded(tmp_path / "data") as client:
         monkeypatch.setattr(voxframe, "connect", lambda: client)

@@ -62,11 +62,11 @@ def kept(peer, client, folder: Path) -> voxframe.Corpus:
 
 
 def contents(corpus: voxframe.Corpus) -> dict[str, str]:
-    """Return the hash of every file except those of the ledger."""
+    """Return the hash of every file except those of the ledger and the name of the last writer."""
     return {
         str(path): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(corpus.path.rglob("*"))
-        if path.is_file() and "catalog" not in path.name and path.parent.name != "records"
+        if path.is_file() and "catalog" not in path.name and path.parent.name != "records" and path.name != ".writer"
     }
 
 

@@ -104,7 +104,7 @@ def test_sentences_have_capitals_and_marks(interview):
     _, result = interview
     assert re.match("[A-Z]", result["text"])
     sentences = re.split(r"[.?] ", result["text"])
-    assert len(sentences) >= 7  # of ten; the model joins some with a comma
+    assert len(sentences) >= 6  # of ten; the model joins some with a comma
     assert all(part[0].isupper() or part[0].isdigit() for part in sentences)
 
 
