@@ -48,6 +48,14 @@ _MARKS = (
 _CLUSTER = re.compile(f"{UNSPACED}(?:[{_MARKS}]|(?<=[\u1039\u17d2]){UNSPACED})*|(?:(?!{UNSPACED}).)+")
 _NOT_SPOKEN = re.compile(r"(?<=\d),(?=\d)|(?!(?<=\d)\.(?=\d))[\W_]")  # "3,000" is 3000, but "3.5" is not 35
 
+#: Patterns of `pieces`, and words that are no part of a compound, for searches in pages without a kernel.
+SEARCH_RULES = {
+    "unspaced": UNSPACED,
+    "cluster": _CLUSTER.pattern,
+    "hyphen": _HYPHEN.pattern,
+    "functionWords": sorted(FUNCTION_WORDS),
+}
+
 #: Punctuation that ends a sentence, in all scripts.
 SENTENCE_ENDS = tuple(".?!\u2026\u3002\uff1f\uff01\u061f\u06d4\u0964\u0965\u1362\u1367\u104b\u17d4")
 #: Words whose full stop ends no sentence.

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, NoReturn, Self
 from urllib.parse import SplitResult, urlsplit
@@ -181,6 +182,32 @@ def is_loopback(url: str) -> bool:
 def is_on(variable: str) -> bool:
     """Return True if an environment variable is 1, true or yes."""
     return os.environ.get(variable, "").strip().lower() in ("1", "true", "yes")
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def plugin(kind: str, name: str | None, built_in: str) -> Any:
+    """Return what a package offers as an entry point, or None for what is built in.
+
+    Args:
+        kind: "diarizer" for the group `voxframe.diarizers`, and so on.
+        name: Its name. None: the one that an environment variable such as `VOXFRAME_DIARIZER` names, else `built_in`.
+        built_in: Name of what is built in. A package may replace it.
+
+    Raises:
+        SettingsError: There is none with this name.
+    """
+    group = f"voxframe.{kind}s"
+    name = name or os.environ.get(f"VOXFRAME_{kind.upper()}", "").strip() or built_in
+    for entry in entry_points(group=group, name=name):
+        return entry.load()
+    if name != built_in:
+        names = sorted({built_in, *(entry.name for entry in entry_points(group=group))})
+        raise SettingsError(f"there is no {kind} {name!r}; installed are {', '.join(names)}")
+    return None
 
 
 def _environment(name: str) -> str | None:

@@ -26,9 +26,10 @@ _SET_THEME = """async (name) => {
     await window.jupyterapp.commands.execute('apputils:change-theme', { theme: `JupyterLab ${name}` });
 }"""
 
-_KERNEL_IDLE = """() => {
-    const widget = window.jupyterapp && window.jupyterapp.shell.currentWidget;
-    return widget && widget.sessionContext?.session?.kernel?.status === 'idle';
+#: The kernel is idle and its widgets have somebody to draw them: a widget that opens before that is never drawn.
+KERNEL_READY = """() => {
+    const kernel = window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel;
+    return kernel?.status === 'idle' && 'jupyter.widget' in kernel._targetRegistry;
 }"""
 
 #: Cell that takes questions from the page; Voila lets no page run code otherwise.
@@ -93,7 +94,7 @@ class Notebook:
         page, path = self.page, self.path.relative_to(root).as_posix()
         page.goto(f"{base}/lab/tree/{path}?token={token}&reset", timeout=WAIT_MS)
         page.locator(".jp-Notebook").wait_for(timeout=WAIT_MS)
-        page.wait_for_function(_KERNEL_IDLE, timeout=WAIT_MS)
+        page.wait_for_function(KERNEL_READY, timeout=WAIT_MS)
         page.evaluate("void window.jupyterapp.commands.execute('notebook:run-all-cells')")
         last = page.locator(".jp-CodeCell .jp-InputPrompt").last
         failed = page.locator(".jp-OutputArea-output").filter(has_text="Traceback (most recent call last)")

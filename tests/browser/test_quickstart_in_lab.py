@@ -6,18 +6,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.open_notebook import ERRORS
+from tests.browser.open_notebook import ERRORS, KERNEL_READY
 
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "01_quickstart.ipynb"
 
 #: Longest wait for the notebook: it transcribes speech, on a slow, shared machine.
 RUN_MS = 240_000
-_KERNEL_IDLE = """() => {
-    const widget = window.jupyterapp && window.jupyterapp.shell.currentWidget;
-    const kernel = widget && widget.sessionContext && widget.sessionContext.session
-        && widget.sessionContext.session.kernel;
-    return kernel && kernel.status === 'idle';
-}"""
 
 
 @pytest.mark.browser
@@ -34,14 +28,14 @@ def test_quickstart_runs_in_jupyterlab_and_shows_its_timeline(lab, page):
     page.set_default_timeout(90_000)
     page.goto(f"{lab.base}/lab/tree/{NOTEBOOK.name}?token={lab.token}&reset")
     page.locator(".jp-Notebook").wait_for()
-    page.wait_for_function(_KERNEL_IDLE)
+    page.wait_for_function(KERNEL_READY)
     page.evaluate("window.jupyterapp.commands.execute('notebook:clear-all-cell-outputs')")
     expect(page.locator(".jp-OutputArea-output")).to_have_count(0)
 
     page.evaluate("void window.jupyterapp.commands.execute('notebook:run-all-cells')")
     codes = page.locator(".jp-CodeCell .jp-InputPrompt")
     expect(codes.last).to_have_text(re.compile(r"\[\d+\]:"), timeout=RUN_MS)
-    page.wait_for_function(_KERNEL_IDLE)
+    page.wait_for_function(KERNEL_READY)
 
     assert page.evaluate(ERRORS) == []
     said = page.locator("[data-mime-type='application/vnd.jupyter.stderr']").all_text_contents()

@@ -339,7 +339,7 @@ def test_a_payload_says_that_changes_are_not_stored(notebook):
     expect(row.locator(".vf-text")).to_have_text("我们昨天在北京用 pandas 吧")
     expect(advice).to_be_visible()
     assert row.locator(".vf-w").all_inner_texts() == ["我们", "昨天", "在", "北京", "用", "pandas", "吧"]
-    player.get_by_role("searchbox").fill("昨天 在")
+    player.get_by_role("searchbox").fill("昨天在")
     expect(player.locator(".vf-found")).to_have_text("1 of 1")
     correct(page, row, "我们今天在北京用 pandas 吧")
     notebook.until("not chinese.corrections")

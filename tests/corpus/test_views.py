@@ -84,3 +84,17 @@ def test_a_query_reads_only_the_corpus(tmp_path: Path, query: str) -> None:
         corpus.sql(query.format(file=secret))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus", "secret.csv"]
     assert corpus.sql(f"select a from '{secret}'", external=True)["a"].to_list() == [1]
+
+
+@pytest.mark.parametrize("query", ["commit; create table kept as select 1 as a; select * from kept", "begin; select 1"])
+def test_a_query_cannot_end_its_transaction(tmp_path: Path, query: str) -> None:
+    """A query with statements about transactions is refused, so that nothing of it is there for the next one."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.add([_payload(random.Random(0), "t")], progress=False)
+    with pytest.raises(CorpusError, match="leave out begin, commit and rollback"):
+        corpus.sql(query)
+    with pytest.raises(CorpusError, match="kept"):
+        corpus.sql("select * from kept")
+    assert corpus.sql("create table own as select 2 as b; select * from own")["b"].to_list() == [2]
+    with pytest.raises(CorpusError, match="own"):
+        corpus.sql("select * from own")

@@ -6,12 +6,13 @@ import contextlib
 import hashlib
 import os
 import queue
+import re
 import subprocess
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from importlib.metadata import entry_points, version
+from importlib.metadata import version
 from itertools import islice
 from typing import Any, NamedTuple, Protocol, Unpack, cast
 
@@ -26,11 +27,12 @@ from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus.archive import Archive, MissingTranscriptError
 from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.reading import Ids
-from voxframe.errors import CorpusError, CorpusWarning, MissingExtraError, OptionError, PayloadError, SettingsError
+from voxframe.errors import CorpusError, CorpusWarning, MissingExtraError, OptionError, PayloadError
 from voxframe.frames.corrected import TURN_TABLES, correct_tables
 from voxframe.frames.payloads import with_fields
 from voxframe.frames.repair import caller
 from voxframe.options import TranscriptOptions
+from voxframe.settings import cores, plugin
 
 #: Analyses that are made if none is requested.
 USUAL = (
@@ -65,7 +67,6 @@ _RESULTS = (
     "entities",
     "summary",
 )
-_GROUP, BUILT_IN = "voxframe.analyzers", "local"
 _FIELD = "voxframe_analyses"  # of the payload: column `local_analyses`
 _WARNINGS, _NO_TIME = "voxframe_warnings", "voxframe_no_time"
 _PACE_MS = 300  # of a word in a text without any times, so that passages have a length
@@ -103,8 +104,8 @@ class _Input(NamedTuple):
     digest: str
 
 
-class _Failure(NamedTuple):
-    """The reason why a transcript has no analysis, and if that was to be expected."""
+class _Outcome(NamedTuple):
+    """What became of a transcript, and the reason if it has no analysis."""
 
     status: str
     reason: str
@@ -117,12 +118,8 @@ def find(name: str | None = None) -> Analyzer:
         SettingsError: No analyzer with this name is installed.
         MissingExtraError: The extra `local` is not installed.
     """
-    name = name or os.environ.get("VOXFRAME_ANALYZER", "").strip() or BUILT_IN
-    for entry in entry_points(group=_GROUP, name=name):
-        return cast("Analyzer", entry.load())
-    if name != BUILT_IN:
-        names = sorted({BUILT_IN, *(entry.name for entry in entry_points(group=_GROUP))})
-        raise SettingsError(f"there is no analyzer {name!r}; installed are {', '.join(names)}")
+    if (found := plugin("analyzer", name, "local")) is not None:
+        return cast("Analyzer", found)
     try:
         import snowballstemmer  # noqa: F401  the first of its packages
     except ModuleNotFoundError:
@@ -216,11 +213,8 @@ def _unfit(source: _Input) -> str | None:
     if not words:
         return "it has no words"
     if language is not None:
-        return (
-            None
-            if language.lower().partition("_")[0].partition("-")[0] in ("en", "english")
-            else f"its language is {language!r}"
-        )
+        is_english = re.split("[_-]", language.lower())[0] in ("en", "english")
+        return None if is_english else f"its language is {language!r}"
     bare = [word["text"].strip(".,;:?!\"'()").lower() for word in words]
     share = sum(word in FUNCTION_WORDS for word in bare) / len(bare)
     return None if len(bare) < _FEW or share >= _FOREIGN else "its language is not stated, and is not English"
@@ -319,14 +313,14 @@ class Analyses:
 
     def _analyze(
         self, ids: Sequence[str], given: Mapping[str, Any], workers: int | None, *, progress: bool | None
-    ) -> dict[str, _Failure]:
+    ) -> dict[str, _Outcome]:
         """Store the analyses of transcripts as they are made. Return what became of each."""
-        results: dict[str, _Failure] = {}
+        results: dict[str, _Outcome] = {}
 
         def sources() -> Iterator[tuple[str, _Input, dict[str, Any]]]:
             for transcript_id in ids:
                 task = self._task(transcript_id, given)
-                if isinstance(task, _Failure):
+                if isinstance(task, _Outcome):
                     results[transcript_id] = task
                     bar.update()
                 else:
@@ -336,10 +330,10 @@ class Analyses:
         with tqdm(total=len(ids), desc="analyses", unit="transcript", delay=1, disable=hidden) as bar:
             for transcript_id, source, options, made in _each(sources(), len(ids), workers):
                 if isinstance(made, str):
-                    results[transcript_id] = _Failure("failed", made)
+                    results[transcript_id] = _Outcome("failed", made)
                 else:
                     self._store(transcript_id, {"source": source.digest, "fields": _fields(made, source, options)})
-                    results[transcript_id] = _Failure("analyzed", "")
+                    results[transcript_id] = _Outcome("analyzed", "")
                 bar.update()
         if skipped := [i for i, result in results.items() if result.status in ("skipped", "failed")]:
             warnings.warn(
@@ -350,7 +344,7 @@ class Analyses:
             )
         return results
 
-    def _task(self, transcript_id: str, given: Mapping[str, Any]) -> tuple[_Input, dict[str, Any]] | _Failure:
+    def _task(self, transcript_id: str, given: Mapping[str, Any]) -> tuple[_Input, dict[str, Any]] | _Outcome:
         """Return what to analyse, and the options: those of an earlier analysis are kept."""
         archive = self._archive
         try:
@@ -361,20 +355,20 @@ class Analyses:
         except MissingTranscriptError:
             raise
         except (PayloadError, CorpusError) as error:
-            return _Failure("failed", str(error))
+            return _Outcome("failed", str(error))
         analysis = {} if stored.analysis is None else orjson.loads(stored.analysis)
         old = analysis.get("fields", {})
         requested = {name: old[name] for name in (*USUAL, *OTHERS) if name in old} | dict(given)
         if analysis.get("source") == source.digest and all(old.get(name) == value for name, value in requested.items()):
-            return _Failure("unchanged", "")
+            return _Outcome("unchanged", "")
         if reason := _unfit(source):
-            return _Failure("skipped", reason)
+            return _Outcome("skipped", reason)
         if requested.get("redact_pii") and edits:
-            return _Failure("skipped", 'it has corrections, which redaction cannot follow; export it with pii="mask"')
+            return _Outcome("skipped", 'it has corrections, which redaction cannot follow; export it with pii="mask"')
         return source, requested
 
 
-def _table(ids: Sequence[str], results: Mapping[str, _Failure]) -> pd.DataFrame:
+def _table(ids: Sequence[str], results: Mapping[str, _Outcome]) -> pd.DataFrame:
     rows = [(i, results[i].status, results[i].reason or None) for i in ids if i in results]
     return pd.DataFrame(rows, columns=["transcript_id", "status", "reason"]).astype(TEXT)
 
@@ -384,16 +378,16 @@ _Made = tuple[str, _Input, dict[str, Any], "dict[str, Any] | str"]
 
 def _each(tasks: Iterator[tuple[str, _Input, dict[str, Any]]], count: int, workers: int | None) -> Iterator[_Made]:
     """Yield the transcripts with their analyses, made on all cores; the reason as text if it failed."""
-    cores = workers or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
-    if cores == 1 or count <= _IN_PROCESS:
+    processes = min(workers or cores(), count)
+    if processes == 1 or count <= _IN_PROCESS:
         analyze = find()
         for transcript_id, source, options in tasks:
             yield transcript_id, source, options, _tried(analyze, source.document, options)
         return
     free: queue.SimpleQueue[_Child] = queue.SimpleQueue()
     with contextlib.ExitStack() as stack:
-        pool = stack.enter_context(ThreadPoolExecutor(min(cores, count), "voxframe-analyses"))
-        for _ in range(min(cores, count)):
+        pool = stack.enter_context(ThreadPoolExecutor(processes, "voxframe-analyses"))
+        for _ in range(processes):
             child = _Child()
             stack.callback(child.end)
             free.put(child)
@@ -406,7 +400,7 @@ def _each(tasks: Iterator[tuple[str, _Input, dict[str, Any]]], count: int, worke
             finally:
                 free.put(child)
 
-        running = [pool.submit(ask, task) for task in islice(tasks, 2 * min(cores, count))]
+        running = [pool.submit(ask, task) for task in islice(tasks, 2 * processes)]
         while running:
             done = running.pop(0).result()
             running += [pool.submit(ask, task) for task in islice(tasks, 1)]

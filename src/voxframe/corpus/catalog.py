@@ -193,7 +193,7 @@ class Catalog:
     @contextlib.contextmanager
     def session(self) -> Iterator[None]:
         """Keep one connection for all reads and writes of this thread until the block ends. Nested calls share it."""
-        if self._session.db is not None or self._is_mine:
+        if self._session.db is not None or self._owner == threading.get_ident():
             yield
             return
         with contextlib.ExitStack() as stack:
@@ -211,15 +211,10 @@ class Catalog:
             self._session.db.close()
             self._session.db = None
 
-    @property
-    def _is_mine(self) -> bool:
-        """True in a transaction of this thread."""
-        return self._tx is not None and self._owner == threading.get_ident()
-
     @contextlib.contextmanager
     def opened(self) -> Iterator[sqlite3.Connection]:
         """Open the catalog for reading. A missing one is made first, so that nothing is paid for twice."""
-        if self._tx is not None and self._is_mine:
+        if self._tx is not None and self._owner == threading.get_ident():
             yield self._tx.db
             return
         if self._session.db is not None:

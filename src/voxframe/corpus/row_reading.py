@@ -35,7 +35,7 @@ _MOST = 1 << 30  # bytes of a column that is copied: positions in a chunk of tex
 
 @dataclass(frozen=True)
 class Located:
-    """Where the rows of transcripts are.
+    """The places of the rows of transcripts.
 
     Attributes:
         members: Those in parts.

@@ -86,6 +86,8 @@ def run_sql(
                 _create(database, name, view_of(name))
             for name in words.intersection(others):
                 database.register(name, others[name]())
+            if any(part.type == duckdb.StatementType.TRANSACTION for part in duckdb.extract_statements(query)):
+                raise CorpusError("the query ends its transaction; leave out begin, commit and rollback")
             relation = database.sql(query, params=values or None)
             if relation is None:
                 raise CorpusError("the statement returned no rows; Corpus.sql runs queries only")

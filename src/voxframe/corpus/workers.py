@@ -30,6 +30,7 @@ from voxframe.corpus.table_batch import TOGETHER, TableBatch
 from voxframe.errors import CorpusError, DamagedFileError, PayloadError, VoxframeError
 from voxframe.frames import decode_transcript
 from voxframe.frames.repair import caller
+from voxframe.settings import cores
 
 #: Number and size of tasks; for more, starting other processes is worth its time.
 _FEW, _SMALL = 32, 16 << 20
@@ -150,7 +151,7 @@ class StoringProcesses:
 
     def __init__(self, archive: Archive, processes: int | None = None, *, expected: int = 0) -> None:
         self._archive, self._here = archive, TableBatch(archive)
-        self._others = (processes or _cores()) - 1
+        self._others = (processes or cores()) - 1
         self._count, self._expected, self._bytes = 0, expected, 0
         self._tasks: queue.Queue[_Tasks | None] = queue.Queue(_QUEUED * max(1, self._others))
         self._results: queue.SimpleQueue[_Answer | Exception] = queue.SimpleQueue()
@@ -380,11 +381,6 @@ def rebuild(archive: Archive, workers: int | None, *, verify: bool, progress: bo
     if wrong:
         raise CorpusError("; ".join(wrong))
     return count
-
-
-def _cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _read(file: IO[bytes], into: queue.Queue[_Tasks | None]) -> None:

@@ -1,4 +1,4 @@
-"""Who speaks when: local speakers of short windows, clustered by voice.
+"""Speakers of a recording: local speakers of short windows, clustered by voice.
 
 1. The segmentation network reads windows of 10 s, one every 2.5 s, and tells up to three local speakers apart.
 2. Each local speaker becomes a voice vector, from the frames in which nobody else speaks.
@@ -12,24 +12,20 @@ Source of the method: H. Bredin, "pyannote.audio 2.1 speaker diarization pipelin
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from itertools import groupby, pairwise
 from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from voxframe.errors import SettingsError
 from voxframe.options import MAX_SPEAKERS
+from voxframe.settings import plugin
 from voxframe.voices.networks import BANKS_PER_S, FRAME_S, RATE, SIZE, Floats, VoiceNetworks, filter_banks, load
 
 #: Name of the diarizer in this file.
-BUILT_IN = "voices"
-_GROUP = "voxframe.diarizers"
 _WINDOW, _STEP = 10 * RATE, 5 * RATE // 2
 _ENOUGH_S = 60.0  # of speech for the vector of a speaker whose spans are known
 _BATCH = 4  # windows segmented at once
@@ -64,7 +60,7 @@ class Span(NamedTuple):
 
 
 class Diarization(NamedTuple):
-    """Who speaks when.
+    """The speech of each speaker of a recording.
 
     Attributes:
         spans: Spans ordered by start. Those of different speakers may overlap.
@@ -98,13 +94,7 @@ def find(name: str | None = None) -> Diarizer:
     Raises:
         SettingsError: No diarizer with this name is installed.
     """
-    name = name or os.environ.get("VOXFRAME_DIARIZER", "").strip() or BUILT_IN
-    for entry in entry_points(group=_GROUP, name=name):
-        return cast("Diarizer", entry.load())
-    if name != BUILT_IN:
-        names = sorted({BUILT_IN, *(entry.name for entry in entry_points(group=_GROUP))})
-        raise SettingsError(f"there is no diarizer {name!r}; installed are {', '.join(names)}")
-    return diarize
+    return cast("Diarizer", plugin("diarizer", name, "voices") or diarize)
 
 
 @dataclass

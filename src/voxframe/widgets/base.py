@@ -16,6 +16,7 @@ Requests run in a `Background` thread, so that the kernel stays free.
 from __future__ import annotations
 
 import html
+import json
 import os
 import queue
 import threading
@@ -31,7 +32,7 @@ from typing import Any, ClassVar, Protocol
 import anywidget
 import traitlets
 
-from voxframe._text import PLAIN, storable
+from voxframe._text import PLAIN, SEARCH_RULES, storable
 from voxframe.client import Client
 from voxframe.client.embedded import is_embedded
 from voxframe.corpus import Corpus
@@ -41,9 +42,10 @@ from voxframe.plots.style import PALETTE, themed
 
 
 def static(*names: str) -> str:
-    """Return the text of files in `static/`, joined."""
+    """Return the text of files in `static/`, joined, with the rules of `analysis.find_words` in those that search."""
     folder = resources.files("voxframe.widgets") / "static"
-    return "\n".join((folder / name).read_text(encoding="utf-8") for name in names)
+    text = "\n".join((folder / name).read_text(encoding="utf-8") for name in names)
+    return text.replace("__SEARCH_RULES__", json.dumps(SEARCH_RULES))
 
 
 def escaped(text: object) -> str:

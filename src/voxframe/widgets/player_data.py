@@ -194,7 +194,7 @@ def find_store(corpus: Corpus | None, transcript_id: str | None) -> AnnotationSt
 
 def _changed(before: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str | None]:
     """Return the entries that differ; None marks a removed one."""
-    return {key: now.get(key) for key in before.keys() | now.keys() if before.get(key) != now.get(key)}
+    return {key: now.get(key) for key in {**before, **now} if before.get(key) != now.get(key)}
 
 
 def _by_index(changed: Mapping[str, str | None]) -> dict[int, str | None]:

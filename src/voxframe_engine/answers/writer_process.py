@@ -12,6 +12,7 @@ import os
 import sys
 from typing import Any
 
+from voxframe.settings import cores
 from voxframe_engine.child_process import end_with_parent
 
 _BATCH = 256  # tokens that are read at once; progress is reported, and a request can be cancelled, after each
@@ -44,13 +45,12 @@ def _serve(file: str, key: str, window: int) -> Any:
 
     if hasattr(os, "nice"):
         os.nice(5)  # streams and requests have priority
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     settings = xllamacpp.CommonParams()
     settings.model.path = file
     settings.n_ctx, settings.n_parallel = window, 1
     settings.n_batch = settings.n_ubatch = _BATCH
     for threads in (settings.cpuparams, settings.cpuparams_batch):
-        threads.n_threads, threads.poll = cores, 0  # a waiting thread sleeps: other work may have the core
+        threads.n_threads, threads.poll = cores(), 0  # a waiting thread sleeps: other work may have the core
     # Without a memory-mapped file: weights are rearranged when they are loaded, and would be in memory twice.
     settings.load_mode = xllamacpp.llama_load_mode.LLAMA_LOAD_MODE_NONE
     settings.port, settings.api_keys = 0, [key]

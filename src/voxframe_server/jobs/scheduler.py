@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from voxframe._files import acquire_lock, file_lock, release_lock
+from voxframe.settings import cores
 from voxframe_engine.speech.engines import DEFAULT_CHOICE, EngineChoice
 from voxframe_server.data_dir import DataDir, RetentionPolicy, sweep
 from voxframe_server.jobs.job_store import JobRecord, JobStore, Stage
@@ -48,11 +49,6 @@ _INTERIM = ('{"progress":', '{"bytes":')  # beginnings of messages that are not 
 _TICK = 1.0
 _IDLE = 300.0  # seconds for which a worker process without a job is kept
 _SWEEP = 600.0  # seconds between two removals of old media
-
-
-def cores() -> int:
-    """Return the number of cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 #: Locks of the instances that are not closed. A lock object that is garbage-collected would release its lock.

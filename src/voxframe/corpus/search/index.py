@@ -366,6 +366,7 @@ class SearchIndex:
         """Delete files that are not listed. Only the holder of the lock writes here."""
         for path in self._folder.iterdir():
             with contextlib.suppress(OSError):  # Windows cannot delete a mapped file
+                # .json: a manifest of before the catalog listed the segments, with ids of transcripts
                 listed = path.name in manifest.segments
                 if not listed and (path.suffix in (".arrow", ".tmp", ".json") or _is_left(path)):
                     path.unlink()

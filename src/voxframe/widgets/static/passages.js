@@ -3,8 +3,46 @@
 /** Returns a word as searches compare it: without case, accents and punctuation, as `fold` does in the kernel. */
 const searchForm = (word) =>
   word.normalize("NFKC").toLowerCase().replaceAll("ß", "ss")
-    .replace(/(?<=\p{Nd}),(?=\p{Nd})|(?!(?<=\p{Nd})\.(?=\p{Nd}))[^\p{L}\p{N}]/gu, "")
+    .replace(/(?<=\p{Nd}),(?=\p{Nd})|(?!(?<=\p{Nd})\.(?=\p{Nd}))(?!(?=[\u0900-\u1cff])\p{M})[^\p{L}\p{N}]/gu, "")
     .normalize("NFD").replace(/[\u0300-\u036f]/g, "").normalize("NFC");
+
+const SEARCH_RULES = __SEARCH_RULES__; // filled in by the kernel
+const [UNSPACED, HYPHEN] = [SEARCH_RULES.unspaced, SEARCH_RULES.hyphen].map((pattern) => new RegExp(pattern, "u"));
+const CLUSTER = new RegExp(SEARCH_RULES.cluster, "gu");
+const FUNCTION_WORDS = new Set(SEARCH_RULES.functionWords);
+
+/** Returns the parts of a word between hyphens, and its characters in scripts without spaces, as `pieces` does. */
+const pieces = (word) => word.normalize("NFKC").split(HYPHEN).flatMap((part) => part.match(CLUSTER) ?? []);
+
+/** Returns the terms of a word of a query: the parts between wildcards of each. */
+const termsOf = (word) => {
+  const unspaced = UNSPACED.test(word);
+  if (unspaced && word.includes("*"))
+    return word.replace(/^\*+|\*+$/g, "").split("*").join(" * ").split(/\s+/).filter(Boolean)
+      .flatMap((part) => (part === "*" ? [{ parts: ["", ""], hyphen: false }] : termsOf(part)));
+  const terms = pieces(word).map((part) => ({ parts: part.split("*").map(searchForm), hyphen: !unspaced }))
+    .filter(({ parts }) => parts.length > 1 || parts[0]);
+  if (terms.length) terms.at(-1).hyphen = false;
+  return terms;
+};
+
+/** Yields a phrase and its other forms, with compound words joined and divided; see `variants` of the kernel. */
+function* variantsOf(terms, isUsed) {
+  const plain = ({ parts }) => (parts.length === 1 ? parts[0] : "");
+  const compounds = (a, b) => a && b && !(/^\p{Nd}+$/u.test(a) && /^\p{Nd}+$/u.test(b)) && !UNSPACED.test(a + b);
+  yield [terms, null];
+  for (let n = 0; n + 1 < terms.length; n++) {
+    const [a, b] = [plain(terms[n]), plain(terms[n + 1])];
+    if (compounds(a, b) && (terms[n].hyphen || !FUNCTION_WORDS.has(a)) && isUsed(a + b))
+      yield [[...terms.slice(0, n), { parts: [a + b] }, ...terms.slice(n + 2)], null];
+  }
+  for (const [n, term] of terms.entries())
+    for (let cut = 1; cut < plain(term).length; cut++) {
+      const [a, b] = [plain(term).slice(0, cut), plain(term).slice(cut)];
+      if (compounds(a, b) && isUsed(a) && isUsed(b))
+        yield [[...terms.slice(0, n), { parts: [a] }, { parts: [b] }, ...terms.slice(n + 1)], FUNCTION_WORDS.has(a) ? n : null];
+    }
+}
 
 class PassageWords {
   constructor(columns) {
@@ -23,7 +61,7 @@ class PassageWords {
     this.order = Array.from(this.text.keys()).filter((i) => this.start[i] >= 0);
     this.order.sort((a, b) => this.start[a] - this.start[b] || a - b);
     this.starts = Int32Array.from(this.order, (i) => this.start[i]);
-    this.spoken = null; // search form and index of each word
+    this.spoken = this.forms = null; // search form and index of each word; the forms
   }
 
   /** Start and end in ms of the timed words of a passage; [-1, -1] if there are none. */
@@ -83,15 +121,19 @@ class PassageWords {
 
   /** Finds words by the rules of `Corpus.search`: [first word, last word] of each occurrence. */
   find(query) {
-    const terms = query.split(/\s+/).map((term) => term.split("*").map(searchForm)).filter((parts) => parts.length > 1 || parts[0]);
-    if (!terms.some((parts) => parts.some(Boolean))) return [];
-    const patterns = terms.map((parts) => new RegExp(`^${parts.map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join(".*")}$`, "su"));
-    this.spoken ??= this.text.flatMap((text, i) => text.split(/\s+/).map(searchForm).filter(Boolean).map((form) => [form, i]));
+    const terms = query.split(/\s+/).filter(Boolean).flatMap(termsOf);
+    if (!terms.some(({ parts }) => parts.some(Boolean))) return [];
+    this.spoken ??= this.text.flatMap((text, i) => text.split(/\s+/).flatMap(pieces).map(searchForm).filter(Boolean).map((form) => [form, i]));
+    this.forms ??= new Set(this.spoken.map(([form]) => form));
     const found = [];
-    for (let at = 0; at + patterns.length <= this.spoken.length; at++) {
-      if (!patterns.every((pattern, n) => pattern.test(this.spoken[at + n][0]))) continue;
-      found.push([this.spoken[at][1], this.spoken[at + patterns.length - 1][1]]);
+    for (const [phrase, hyphen] of variantsOf(terms, (form) => this.forms.has(form))) {
+      const patterns = phrase.map(({ parts }) => new RegExp(`^${parts.map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join(".*")}$`, "su"));
+      for (let at = 0; at + patterns.length <= this.spoken.length; at++) {
+        if (!patterns.every((pattern, n) => pattern.test(this.spoken[at + n][0]))) continue;
+        if (hyphen !== null && this.spoken[at + hyphen][1] !== this.spoken[at + hyphen + 1][1]) continue;
+        found.push([at, at + patterns.length - 1]);
+      }
     }
-    return found;
+    return found.sort((a, b) => a[0] - b[0] || a[1] - b[1]).map((ends) => ends.map((n) => this.spoken[n][1]));
   }
 }

@@ -16,7 +16,6 @@ Source of the models: Radford et al., Robust Speech Recognition via Large-Scale 
 from __future__ import annotations
 
 import logging
-import os
 import re
 import threading
 from collections.abc import Mapping, Sequence
@@ -30,6 +29,7 @@ from numpy.typing import NDArray
 from voxframe import models
 from voxframe.errors import MissingExtraError, ModelError, SettingsError
 from voxframe.options import LANGUAGE_CODES
+from voxframe.settings import cores
 from voxframe_engine.errors import JobFailed
 from voxframe_engine.speech import RATE
 from voxframe_engine.speech.engines import DEFAULT_OPTIONS, EngineOptions, RecognizedWord
@@ -407,15 +407,16 @@ def _load(model: str) -> ShortWindowModel:
         if model in _loaded:
             return _loaded[model]
         _loaded.clear()  # before the next one is loaded: two would not fit the memory of a worker
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         try:
             folder = _folder(model)
             large = _is_large(folder)
             _loaded[model] = ShortWindowModel(
                 str(folder),
                 compute_type="int8",
-                cpu_threads=cores if large else 1,
-                num_workers=1 if large else cores,  # windows decoded at the same time, by threads that share the model
+                cpu_threads=cores() if large else 1,
+                num_workers=1
+                if large
+                else cores(),  # windows decoded at the same time, by threads that share the model
                 local_files_only=True,
             )
         except ModelError as error:

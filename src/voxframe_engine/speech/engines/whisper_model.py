@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ctranslate2 import StorageView
 
 _FRAMES_PER_S = 100
-_MARGIN_S = 2.0  # of the window after the end of the sound; with 1.0, a sentence of 11 s became a loop
+_MARGIN_S = 2.0  # silence of the window after the sound; with less, the model repeats itself more often
 _QUICK_S = 8.0  # of 500 words in partials, 60 are wrong; with 10 s 57, for 1.25 times the time
 
 
