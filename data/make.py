@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import re
 import tempfile
@@ -36,7 +35,7 @@ OPTIONS: dict[str, dict] = {
     "call": {"multichannel": True},
     "meeting": {"speaker_labels": True, "speakers_expected": 3},
 }
-COMPARED = ("interview", "panel", "call")  # also transcribed with pocketsphinx
+COMPARED = ("interview", "panel", "call")  # also transcribed with speech_model="nano"
 
 LEAD_S, TAIL_S = 0.5, 0.7  # silence before the first and after the last word
 TURN_PAUSE_S = (0.2, 0.8)  # shortest and longest pause between turns
@@ -170,23 +169,19 @@ def _tidy(truth: dict) -> str:
 
 
 def make_payloads(folder: Path) -> None:
-    """Write the responses of the embedded server to the folder, and its transcripts with pocketsphinx to `sphinx`."""
+    """Write the responses of the embedded server to the folder, and those of its fast model to `nano`."""
     import voxframe
 
-    (folder / "sphinx").mkdir(exist_ok=True)
-    os.environ["VOXFRAME_ENGINE"] = "sphinx"
-    with tempfile.TemporaryDirectory() as work, voxframe.connect(data_dir=work) as client:
-        for name in COMPARED:
-            done = client.transcribe(HERE / f"{name}.flac", **OPTIONS[name]).raise_for_status()
-            payload = _stable(client.fetch(done.id, "transcript"), name, done.id)
-            (folder / "sphinx" / f"{name}.json").write_bytes(payload)
-    del os.environ["VOXFRAME_ENGINE"]
+    (folder / "nano").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as work, voxframe.connect(data_dir=work) as client:
         for name, options in OPTIONS.items():
             done = client.transcribe(HERE / f"{name}.flac", **options).raise_for_status()
             for view in ("transcript", "sentences", "paragraphs"):
                 suffix = "" if view == "transcript" else f".{view}"
                 (folder / f"{name}{suffix}.json").write_bytes(_stable(client.fetch(done.id, view), name, done.id))
+        for name in COMPARED:
+            done = client.transcribe(HERE / f"{name}.flac", **OPTIONS[name], speech_model="nano").raise_for_status()
+            (folder / "nano" / f"{name}.json").write_bytes(_stable(client.fetch(done.id, "transcript"), name, done.id))
 
 
 def _stable(payload: bytes, name: str, transcript_id: str) -> bytes:

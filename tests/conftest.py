@@ -70,6 +70,8 @@ def model_folder() -> Callable[[str], Path]:
     return folder
 
 
+#: Packages with plugins of voxframe.
+_PLUGINS = Path(__file__).parent / "parrot"
 #: Variable with the process id of the run, which servers that commands start inherit.
 _RUN = "VOXFRAME_TEST_RUN"
 
@@ -78,6 +80,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Give the run its own data directory and one thread per process, and restore the handling of Ctrl-C."""
     os.environ.setdefault(_RUN, str(os.getpid()))
     os.environ.setdefault("VOXFRAME_WRITER", "off")  # the same results whether or not its model is on this machine
+    # Another package's engine, here and in the servers that tests start.
+    sys.path.append(str(_PLUGINS))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(_PLUGINS), os.environ.get("PYTHONPATH"))))
     # Several processes run tests. With a thread for each core in each, OpenBLAS spins more than it computes.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when numpy is imported
     if "VOXFRAME_DATA_DIR" not in os.environ:  # worker processes inherit it

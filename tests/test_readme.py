@@ -25,7 +25,7 @@ def test_every_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, aud
     Path("recordings").mkdir()
     for name in ("call", "interview", "panel"):
         cut(name, Path(f"recordings/{name}.flac"), SECONDS)
-    shutil.copytree(ROOT / "data/payloads", "old", ignore=shutil.ignore_patterns("sphinx"))
+    shutil.copytree(ROOT / "data/payloads", "old", ignore=shutil.ignore_patterns("nano"))
     shutil.copy("recordings/interview.flac", ".")
     shutil.copy("old/interview.json", "a.json")
     files = '["a.json", "whisper.json", "b.srt", "c.eaf"]'

@@ -19,18 +19,18 @@ secret are echoed.
 | field | implementation | module |
 |---|---|---|
 | audio_url | fetched from public addresses and allowed origins; or an upload | jobs.media_fetch, speech.audio |
-| language_code | all of Whisper's languages; English only without a model | speech.engines |
-| language_detection | by whisper; a 400 with sphinx | speech.engines |
+| language_code | all of Whisper's languages | speech.engines |
+| language_detection | by whisper; a 400 with an engine that cannot | speech.engines |
 | language_confidence_threshold | below it, the job is an error | transcription |
 | speech_model | nano is tiny.en for English; else base, 2 to 6 % of words wrong | speech.engines.whisper |
-| punctuate, format_text | as the model writes; by rules with sphinx | text.formatting |
+| punctuate, format_text | as the model writes; by rules if it writes no mark | text.formatting |
 | disfluencies | of English; whisper writes few filled pauses and says so in X-Ignored-Options | text.formatting |
 | multichannel, dual_channel | each channel is transcribed separately | transcription, text |
 | webhook_url, webhook_auth_header_name, webhook_auth_header_value | see below | jobs.webhook_delivery |
 | auto_highlights | rare noun phrases; 53 % right | analyses.key_phrases |
 | audio_start_from, audio_end_at | only that part is transcribed; times are those of the file | speech.audio |
 | word_boost | in the prompt of whisper, up to 800 characters | speech.engines.whisper |
-| boost_param | with sphinx; whisper says in X-Ignored-Options that it has no effect | speech.engines.sphinx |
+| boost_param | whisper says in X-Ignored-Options that it has no effect | speech.engines |
 | filter_profanity | letters of listed English words become asterisks | text.formatting |
 | redact_pii, redact_pii_policies, redact_pii_sub | entities, in quotes too | analyses.pii_redaction |
 | redact_pii_audio, redact_pii_audio_quality | a tone; covers 79 to 91 % of personal time | speech.audio |
@@ -82,7 +82,6 @@ two cores with four sessions that speak nearly without pauses (`python -m tests.
 
 A session uses up to half a core during speech, so the server accepts two per core and rejects more with 4102. If
 recognition is more than 15 s late, the session ends with 1013. If a decoding process crashes, another one takes over.
-With pocketsphinx, decodes take about as long as the speech, so partials are rare.
 
 Errors are objects with `error`: 400, 401, 404, 405, 408, 413, 429, 431, 500, 503, 504, 507; and 403 for pages of other
 origins and for signed URLs that are invalid or expired.

@@ -89,8 +89,8 @@ def serve(
         writer (PATH): GGUF file of a model that writes on this machine, used if there is no other language model; off
             for none. None (default): VOXFRAME_WRITER, else that of `voxframe models get writer` if it is here.
         llm_requests (N): Language-model requests per minute; 0 for no limit. None (default): 30.
-        engine (NAME): Speech engine: whisper, sphinx, or an installed one. Without the models of whisper, the server
-            uses sphinx. None (default): VOXFRAME_ENGINE, else whisper.
+        engine (NAME): Speech engine: whisper, or an installed one. None (default): VOXFRAME_ENGINE, else whisper. Its
+            models are downloaded; without one, jobs fail with the command that gets it.
         model (MODEL): Default model, also for speech_model best: a directory, or a name to download such as small or
             Systran/faster-whisper-small. None (default): VOXFRAME_MODEL, else base, and tiny.en for English with nano.
         nano_model (MODEL): Model for speech_model nano. None (default): VOXFRAME_MODEL_NANO, else that of --model.

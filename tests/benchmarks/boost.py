@@ -1,9 +1,9 @@
 """What `word_boost` does: `python -m tests.benchmarks boost [HALF]`. Needs flite's library (see data/flite.py).
 
 Flite voices say the sentences of boost.txt; all terms of a half are boosted at once, so that each sentence has one term
-that is said and many that are not. Then the recordings of data/, with names that are said in them. For both engines and
-each `boost_param` that has an effect: share of the terms heard where they are said, times that one is heard where it is
-not, and the word error rate of everything else, terms left out.
+that is said and many that are not. Then the recordings of data/, with names that are said in them. Without and with a
+boost: share of the terms heard where they are said, times that one is heard where it is not, and the word error rate of
+everything else, terms left out.
 """
 
 from __future__ import annotations
@@ -20,14 +20,10 @@ import numpy as np
 from tests.benchmarks import labelled
 from voxframe_engine.speech import Samples
 from voxframe_engine.speech.engines import EngineOptions
-from voxframe_engine.speech.engines.sphinx import Sphinx
 from voxframe_engine.speech.engines.whisper import Whisper
 from voxframe_engine.transcription import run_job
 
 VOICES = ("slt", "rms", "awb")
-#: Strengths of a boost by engine. None: without a boost.
-STRENGTHS = {"whisper": (None, "default"), "sphinx": (None, "low", "default", "high")}
-_CASES = [(engine, strength) for engine, strengths in STRENGTHS.items() for strength in strengths]
 NAMES = (
     "Linda,Robert Clark,Blue Mountain Books,Garden Street,Denver,Paul Baker,Susan,Green River Foundation,"
     "Hill Street Bank,Boston,Market Street,Main Street,James,Andrew,National Transport Office,swimming pool"
@@ -54,23 +50,19 @@ def sentences(half: str) -> tuple[list[str], list[tuple[str, Samples]]]:
     return list(dict.fromkeys(term for term, _ in lines if term != "none")), said
 
 
-def hear(
-    said: Sequence[tuple[str, Samples]], terms: Sequence[str], engine: str, strength: str | None
-) -> Iterator[tuple[str, str]]:
+def hear(said: Sequence[tuple[str, Samples]], terms: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Return what was said and what was recognized."""
-    options = EngineOptions(boost=tuple(terms), boost_param=strength) if strength else EngineOptions()
-    recognizer = Sphinx(options) if engine == "sphinx" else Whisper(options)
+    recognizer = Whisper(EngineOptions(boost=tuple(terms)))
     for text, samples in said:
         yield text, words_of(" ".join(word.text for word in recognizer.transcribe(samples)))
 
 
-def recordings(engine: str, strength: str | None) -> Iterator[tuple[str, str]]:
+def recordings(terms: Sequence[str]) -> Iterator[tuple[str, str]]:
     """The same for the recordings of data/, channel by channel."""
-    boost = {"word_boost": NAMES, "boost_param": strength} if strength else {}
     for name in ("interview", "panel", "call"):
         truth = json.loads((labelled.DATA / f"{name}.json").read_text("utf-8"))
         apart = {"multichannel": True} if truth["channels"] > 1 else {}
-        result = run_job(labelled.DATA / f"{name}.flac", {**apart, **boost}, engine=engine)
+        result = run_job(labelled.DATA / f"{name}.flac", {**apart, "word_boost": terms})
         for channel in range(truth["channels"]):
             said = [w["text"] for turn in truth["turns"] if turn["channel"] == channel for w in turn["words"]]
             heard = [w["text"] for w in result["words"] if w.get("channel") in (None, str(channel + 1))]
@@ -100,18 +92,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for half in [asked.half] if asked.half else labelled.HALVES:
         terms, said = sentences(half)
         print(f"\n{half}: {len(terms)} terms boosted, {len(said)} sentences")
-        for engine, strength in _CASES:
-            report(engine, strength, *score(list(hear(said, terms, engine, strength)), terms))
+        for boosted in ((), terms):
+            report(boosted, *score(list(hear(said, boosted)), terms))
     if not asked.half:
         print(f"\nrecordings of data/: {len(NAMES)} names boosted")
-        for engine, strength in _CASES:
-            report(engine, strength, *score(list(recordings(engine, strength)), NAMES))
+        for boosted in ((), NAMES):
+            report(boosted, *score(list(recordings(boosted)), NAMES))
 
 
-def report(engine: str, strength: str | None, said: int, right: int, false: int, rest: float) -> None:
+def report(boosted: Sequence[str], said: int, right: int, false: int, rest: float) -> None:
     """A line of figures."""
     print(
-        f"  {engine:8} {strength or 'none':8} {right} of {said} heard ({right / said:.2f}), "
+        f"  {'boosted' if boosted else 'without':8} {right} of {said} heard ({right / said:.2f}), "
         f"{false} where it was not said; word error rate of the rest {rest:.3f}",
         flush=True,
     )

@@ -1,4 +1,4 @@
-"""Accuracy, speed and memory of speech: `python -m tests.benchmarks speech [--audio DIR] [--engine NAME] [--peers]`.
+"""Accuracy, speed and memory of speech: `python -m tests.benchmarks speech [--audio DIR] [--model NAME] [--peers]`.
 
 Last, per kind of recording, voxframe against faster-whisper called directly with the same model on one core: as it
 is, with its detection of speech, and batched. Kinds are read sentences, other languages (by characters if they are
@@ -45,12 +45,8 @@ from voxframe_engine.transcription import run_job
 
 DATA = Path(__file__).parents[2] / "data"
 PLAIN = {"punctuate": False, "format_text": False}
-#: Engine and options of each line of the report.
-ENGINES: dict[str, tuple[str, dict[str, Any]]] = {
-    "pocketsphinx": ("sphinx", {}),
-    "tiny.en": ("whisper", {"speech_model": "nano"}),
-    "base": ("whisper", {"speech_model": "best"}),
-}
+#: Options of each line of the report, by model.
+MODELS = {"tiny.en": {"speech_model": "nano"}, "base": {"speech_model": "best"}}
 _OTHER_LANGUAGES = {"French": "fr", "Mandarin": "zh"}
 FAST = 1.7
 _TITLES = {"mr": "mister", "mrs": "missus", "dr": "doctor", "st": "saint", "prof": "professor"}
@@ -249,15 +245,15 @@ def edits(reference: str, heard: str) -> int:
 
 def measure(group: str, recordings: list[Recording], name: str) -> None:
     """Transcribe each recording on one core and print its figures, and those of all."""
-    engine, options = ENGINES[name]
-    run_job(recordings[0].path, options, engine=engine)  # loads the models
+    options = MODELS[name]
+    run_job(recordings[0].path, options)  # loads the models
     print(f"\n{name}: {group}\n{'recording':16}{'audio s':>9}{'words':>7}{'WER':>7}{'real-time factor':>18}  speakers")
     sums = np.zeros(4)
     distances: list[int] = []
     sure: list[tuple[float, bool]] = []
     for recording in recordings:
         begun = time.process_time()
-        result = run_job(recording.path, {**PLAIN, **options, **recording.options}, engine=engine)
+        result = run_job(recording.path, {**PLAIN, **options, **recording.options})
         spent = time.process_time() - begun
         found = [
             [word for word in result["words"] if word.get("channel") in (None, str(number))]
@@ -311,8 +307,8 @@ def speakers(recording: Recording, result: dict[str, Any], name: str) -> str:
     known = f"confusion {confusion(recording.speech, result['words']):.3f}"
     if recording.options.get("multichannel"):
         return f"{known}, by channel"
-    engine, options = ENGINES[name]
-    free = run_job(recording.path, {**PLAIN, **options, "speaker_labels": True}, engine=engine)
+    options = MODELS[name]
+    free = run_job(recording.path, {**PLAIN, **options, "speaker_labels": True})
     found = len({word["speaker"] for word in free["words"]})
     return (
         f"{known}, {recording.options['speakers_expected']} known; "
@@ -322,10 +318,10 @@ def speakers(recording: Recording, result: dict[str, Any], name: str) -> str:
 
 def measure_memory(recordings: list[Recording], name: str) -> None:
     """Print the peak memory of a worker process that decodes one recording after the other."""
-    engine, options = ENGINES[name]
+    options = MODELS[name]
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         for recording in recordings:
-            pool.submit(run_job, recording.path, {**options, **recording.options}, engine=engine).result()
+            pool.submit(run_job, recording.path, {**options, **recording.options}).result()
         # A function of the standard library: one of this module would bring all that it imports to the worker.
         peak = pool.submit(resource.getrusage, resource.RUSAGE_SELF).result().ru_maxrss
     print(f"{name}: peak memory of a worker {peak / (1024**2 if sys.platform == 'darwin' else 1024):.0f} MB")
@@ -341,7 +337,7 @@ def main(arguments: list[str] | None = None) -> None:
         help="folder of real recordings with a README.md that lists them (default: VOXFRAME_TEST_AUDIO)",
     )
     parser.add_argument(
-        "--engine", choices=ENGINES, action="append", help="engine or model to measure; may be repeated (default: all)"
+        "--model", choices=MODELS, action="append", help="model to measure; may be repeated (default: all)"
     )
     parser.add_argument("--peers", action="store_true", help="compare with faster-whisper, and nothing else")
     asked = parser.parse_args(arguments)
@@ -352,7 +348,7 @@ def main(arguments: list[str] | None = None) -> None:
         return
     made = list(of_project())
     real = list(of_folder(asked.audio)) if asked.audio else []
-    names = asked.engine or list(ENGINES)
+    names = asked.model or list(MODELS)
     for name in names:  # first: Linux counts the memory of this process before the start of the worker as the worker's
         measure_memory([*made, *real], name)
     for name in names:

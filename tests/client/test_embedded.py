@@ -53,8 +53,8 @@ def gone(pid, seconds=20):
     return False
 
 
-def test_launch_without_models_warns_and_uses_pocketsphinx(found, monkeypatch, tmp_path):
-    """A warning per purpose has the command that downloads the model; the log of the server names its engine."""
+def test_launch_without_models_warns(found, monkeypatch, tmp_path):
+    """A warning per purpose has the command that downloads the model, and so has the log of the server."""
     for name in (models.CACHE_VARIABLE, "HF_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "empty"))
     monkeypatch.delenv("HF_HUB_CACHE", raising=False)
@@ -65,7 +65,7 @@ def test_launch_without_models_warns_and_uses_pocketsphinx(found, monkeypatch, t
     service.stop()
     said = [str(one.message) for one in shown if one.category is UserWarning]
     expected = {
-        "base": "recognized with pocketsphinx",
+        "base": "nothing can be transcribed",
         "all-MiniLM-L6-v2": "Analyses go by lists of words instead of meaning",
         "en_core_web_sm": "Entities and redaction find only the names that are in lists",
         "voices": "Speakers are not told apart",
@@ -73,7 +73,7 @@ def test_launch_without_models_warns_and_uses_pocketsphinx(found, monkeypatch, t
     for message, (name, consequence) in zip(said, expected.items(), strict=True):
         assert f"run `voxframe models get {name}`" in message
         assert consequence in message
-    assert "recognized with pocketsphinx" in service.log.read_text()
+    assert "nothing can be transcribed" in service.log.read_text()
 
 
 def test_a_launched_server_responds(running):
@@ -233,7 +233,7 @@ def test_a_failed_start_shows_the_log(found):
 
 def test_missing_extra_is_named(found, monkeypatch):
     """Without the extra `local`, the error names it."""
-    monkeypatch.setattr(embedded, "find_spec", lambda name: None if name == "pocketsphinx" else object())
+    monkeypatch.setattr(embedded, "find_spec", lambda name: None if name == "faster_whisper" else object())
     with pytest.raises(MissingExtraError, match=r"voxframe\[local\]"):
         embedded.launch(found)
 

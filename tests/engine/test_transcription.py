@@ -234,8 +234,8 @@ def test_silence_is_an_empty_transcript(tmp_path):
 
 def test_an_unsupported_language_is_an_error(tmp_path):
     """An unsupported language is an error before anything is decoded."""
-    with pytest.raises(JobFailed, match="'es' is not available: the sphinx engine transcribes en"):
-        run_job(tmp_path / "never-read.wav", {"language_code": "es"}, engine="sphinx")
+    with pytest.raises(JobFailed, match="'fr' is not available: the parrot engine transcribes en_us, es"):
+        run_job(tmp_path / "never-read.wav", {"language_code": "fr"}, engine="parrot")
 
 
 def test_real_speech_is_recognized(audio_folder):

@@ -68,7 +68,7 @@ def test_options_without_effect_are_named():
     wanted = {"disfluencies": True, "boost_param": "high", "word_boost": ["Ilse"], "speaker_labels": True}
     assert Whisper.ignored(wanted) == ["disfluencies that the model leaves out", "boost_param"]
     assert Whisper.ignored({"word_boost": ["Blaue Berge"] * 100}) == ["word_boost beyond 800 characters"]
-    assert engines.ignored_options("sphinx", wanted) == []
+    assert engines.ignored_options("parrot", wanted) == []
 
 
 def test_response_and_client_name_ignored_options(start, german):
@@ -286,11 +286,11 @@ def test_settings_come_from_arguments_then_the_environment(monkeypatch, german):
     monkeypatch.setenv("VOXFRAME_MODEL", str(german))
     assert engines.select_engine() == engines.EngineChoice("whisper", str(german), None)
     with pytest.raises(SettingsError, match="has a fixed model"):
-        engines.select_engine("sphinx")
+        engines.select_engine("parrot")
     with pytest.raises(SettingsError, match=r"'nosuch'; installed are .*whisper; choose one with --engine"):
         engines.select_engine("nosuch")
     assert engines.detects_language("whisper")
-    assert not engines.detects_language("sphinx")
+    assert not engines.detects_language("parrot")
 
 
 @given(st.lists(st.integers(-200, 1300), max_size=40).map(sorted), st.integers(900, 1100))

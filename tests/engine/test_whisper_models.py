@@ -199,17 +199,17 @@ def test_missing_models_without_downloads_are_an_error(monkeypatch, tmp_path):
         engines.select_engine("whisper")
 
 
-def test_server_without_models_uses_pocketsphinx_and_says_so(monkeypatch, tmp_path, caplog):
-    """Without a choice of engine, the log says once what is used instead and which command helps."""
+def test_server_without_models_starts_and_says_so(monkeypatch, tmp_path, caplog):
+    """Without a choice of engine, the log says once what cannot be done and which command helps."""
     for name in (models.CACHE_VARIABLE, "HF_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path))
     for name in ("HF_HUB_CACHE", "VOXFRAME_ENGINE", "VOXFRAME_MODEL", "VOXFRAME_MODEL_NANO"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(models.OFFLINE_VARIABLE, "1")
-    assert engines.select_engine() == engines.EngineChoice("sphinx")
+    assert engines.select_engine() == engines.EngineChoice("whisper")
     (said,) = caplog.messages
     assert "`voxframe models get base`" in said
-    assert "speech is recognized with pocketsphinx" in said
+    assert "nothing can be transcribed" in said
 
 
 def test_one_model_is_enough_for_english(monkeypatch, tmp_path, model_folder, caplog):

@@ -33,7 +33,7 @@ from voxframe_server.realtime.websocket import StreamLimits
 from voxframe_server.server import SOCKETS
 
 KEY = "a-key-for-tests"
-SERVICE_ARGUMENTS = ("--engine", "sphinx")  # it starts faster than the default; no test here needs words
+SERVICE_ARGUMENTS = ("--engine", "parrot")  # it starts faster than the default; no test here needs words
 SECOND = bytes(32_000)
 
 
@@ -77,7 +77,7 @@ def limited(tmp_path: Path) -> Iterator[Callable[..., str]]:
 
     def start(**limits: float) -> str:
         data_dir = DataDir(tmp_path / f"data{len(servers)}")
-        app = make_app(data_dir, KEY, stream_limits=StreamLimits(**limits), choice=EngineChoice("sphinx"))
+        app = make_app(data_dir, KEY, stream_limits=StreamLimits(**limits), choice=EngineChoice("parrot"))
         config = uvicorn.Config(app, port=0, log_config=None, timeout_graceful_shutdown=1, **SOCKETS)
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, daemon=True)

@@ -217,18 +217,14 @@ def test_boosted_words_reach_the_engine(stream: Any, audio_folder: Path) -> None
     assert "Abbie" in boosted
 
 
-def test_pocketsphinx_serves_if_it_is_chosen(
-    start: Any, stream: Any, interview: np.ndarray, truth: dict[str, Any]
-) -> None:
-    """The engine without a model gives finals, and partials unless they are disabled."""
-    url = start("--engine", "sphinx").url.replace("http", "ws", 1)
-    end = turn_end(truth, 4000)
-    audio = interview[: end * RATE // 1000].tobytes()
+def test_an_engine_that_writes_no_marks_serves(start: Any, stream: Any, interview: np.ndarray) -> None:
+    """The engine of another package gives finals with marks, and partials unless they are disabled."""
+    url = start("--engine", "parrot").url.replace("http", "ws", 1)
+    audio = interview[: 4 * RATE].tobytes()
     for partials in (True, False):
         session = stream(audio, sample_rate=RATE, url=url, partials=partials, realtime=partials)
         messages = list(session)
         assert any(isinstance(message, Partial) for message in messages) == partials
-        assert jiwer.wer(said(truth, end), plain(session.text)) < 0.6
         assert all(final.text[-1] in ".?!" for final in session.finals if final.text)
 
 

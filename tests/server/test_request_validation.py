@@ -119,9 +119,9 @@ def test_language_detection_needs_an_engine_that_supports_it(polyglot):
     """The error tells what to send instead and which engine detects languages."""
     with pytest.raises(
         request_bodies.RequestRefused,
-        match=r"sphinx engine .* Send language_code instead .*restart the server with --engine and one of: polyglot",
+        match=r"parrot engine .* Send language_code instead .*restart the server with --engine and one of: polyglot",
     ):
-        request_bodies.validated({**ADDRESS, "language_detection": True}, "sphinx")
+        request_bodies.validated({**ADDRESS, "language_detection": True}, "parrot")
     wanted = {**ADDRESS, "language_detection": True, "language_confidence_threshold": 0.4, "redact_pii": True}
     assert request_bodies.validated(wanted, polyglot) == wanted
 

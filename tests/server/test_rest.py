@@ -450,7 +450,7 @@ def test_a_key_file_that_cannot_be_read_is_named_at_the_start(tmp_path):
     """If the file of the key cannot be read, the start ends with a message that names it and the next step."""
     (tmp_path / "data" / "key").mkdir(parents=True)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("VOXFRAME_")}
-    command = [sys.executable, "-P", "-m", "voxframe_server", "--engine", "sphinx", "--port", "0", "--data-dir"]
+    command = [sys.executable, "-P", "-m", "voxframe_server", "--engine", "parrot", "--port", "0", "--data-dir"]
     ended = subprocess.run(
         [*command, tmp_path / "data"], env=environment, capture_output=True, text=True, timeout=60, check=False
     )

@@ -183,7 +183,7 @@ def test_a_lack_of_threads_delays_a_job(jobs, data_dir, no_threads, silent_wav, 
     """A job whose thread cannot be started waits in the queue, and is completed once threads can be started again."""
     job = queue(jobs, data_dir)[0]
     data_dir.upload("u").write_bytes(silent_wav)
-    running = JobScheduler(jobs, data_dir, choice=EngineChoice("sphinx"))
+    running = JobScheduler(jobs, data_dir, choice=EngineChoice("parrot"))
     running._swept = time.monotonic()  # no thread for a sweep now
     running.start()
     until(lambda: jobs.get(job).status == "completed")

@@ -17,7 +17,7 @@ from websockets.exceptions import ConnectionClosed
 from voxframe_server.http.uvicorn_protocols import WebSocketProtocol
 
 __all__ = ["limited"]  # a fixture
-SERVICE_ARGUMENTS = ("--engine", "sphinx")  # it starts faster than the default
+SERVICE_ARGUMENTS = ("--engine", "parrot")  # it starts faster than the default
 CUT_OFF = "more than 500 control frames"
 #: Maximum growth of the server process in megabytes during the floods.
 MEGABYTES = 20

@@ -70,8 +70,8 @@ def _checks(directory: Path | None, *, rebuild_ledger: bool, verify: bool) -> It
         hint = MissingExtraError("local", "the embedded service")
         yield False, f"{hint} (not found: {', '.join(local)})"
     else:
-        versions = (f"{name} {version(name)}" for name in ("faster-whisper", "pocketsphinx", "av"))
-        yield True, f"embedded speech engines: {', '.join(versions)}"
+        versions = (f"{name} {version(name)}" for name in ("faster-whisper", "av"))
+        yield True, f"embedded speech engine: {', '.join(versions)}"
         yield _speech_models()
         yield from _analysis_models()
     if present := [extra for extra, missing in extras.items() if not missing]:

@@ -26,7 +26,7 @@ from voxframe.settings import Secret, Settings
 START_SECONDS = 30.0
 _TAIL_LINES = 15
 # Packages of the extra `local` without which the server cannot respond.
-_NEEDED = ("starlette", "uvicorn", "faster_whisper", "pocketsphinx", "av")
+_NEEDED = ("starlette", "uvicorn", "faster_whisper", "av")
 # Variables that choose another engine or model than the default. The server prepares that one itself.
 _ENGINE_VARIABLES = ("VOXFRAME_ENGINE", "VOXFRAME_MODEL", "VOXFRAME_MODEL_NANO")
 
@@ -102,8 +102,8 @@ def launch(settings: Settings) -> EmbeddedServer:
     """Start the embedded server, or return the running one that this process started on the same data directory.
 
     Jobs, results and the key are kept in `data_dir/service`, so that ids stay valid after a restart. The server ends
-    when this process ends, even if it is killed. The first start downloads the models (320 MB); if that fails,
-    this warns, and the server uses pocketsphinx.
+    when this process ends, even if it is killed. The first start downloads the models (320 MB). If that fails, this
+    warns, and jobs fail until a model is there.
 
     Args:
         settings: Settings returned by `settings.resolve`; the data directory and `llm_prefix` are used.

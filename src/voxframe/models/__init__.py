@@ -77,10 +77,7 @@ CACHE_VARIABLE = "VOXFRAME_MODEL_CACHE"
 OFFLINE_VARIABLE = "VOXFRAME_OFFLINE"
 
 #: Consequence of missing speech models.
-WITHOUT_SPEECH = (
-    "Until the server starts with them, speech is recognized with pocketsphinx, which knows English only and gets "
-    "almost half of the words wrong"
-)
+WITHOUT_SPEECH = "Until then, nothing can be transcribed on this machine"
 #: Consequence of a missing sentence encoder.
 WITHOUT_SENTENCES = "Analyses go by lists of words instead of meaning"
 #: Consequence of a missing recognizer of names.

@@ -1,15 +1,15 @@
-"""Rarity and part of speech of English words, from the trigram model that pocketsphinx includes.
+"""Rarity and part of speech of English words, from a list of 27,000 words.
 
-Nouns and verbs are told apart by how often a word follows "the" and "a", and how often "to" and "they". Words that the
-model does not contain count as rare nouns.
+The list was computed from the English language model of CMU Sphinx. Nouns and verbs are told apart by how often a word
+follows "the" and "a", and how often "to" and "they". Other words count as rare nouns.
 """
 
 from __future__ import annotations
 
+import gzip
 import re
 from functools import cache
-from pathlib import Path
-from typing import Any
+from importlib.resources import files
 
 from snowballstemmer import stemmer
 
@@ -40,8 +40,7 @@ STOPWORDS = FUNCTION_WORDS | frozenset(
     you'd you'll you're you've
     """.split()
 )
-_UNKNOWN = 6.3  # rarity of unknown words, equal to that of the rarest known ones
-_NEVER = -100.0  # log10, below any probability in the model
+_UNKNOWN = 6.3  # rarity of words that are not listed; those that are have less
 _WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
 _REDACTED = re.compile(r"\[[A-Z]+(?:_[A-Z]+)*\]")  # placeholder of a redacted entity
 _stem = stemmer("english")
@@ -83,19 +82,16 @@ def content(text: str) -> list[str]:
     return [stem(word) for word in words_of(text) if word not in STOPWORDS and len(word) > 2]
 
 
-@cache
 def rarity(word: str) -> float:
     """Return -log10 of the frequency of a word in English: 1.4 for "the", 5.3 for "telescope"."""
-    share = _log_share(word)
-    return _UNKNOWN if share is None else -share
+    return _listed()[word][0] if word in _listed() else _UNKNOWN
 
 
 def is_common(word: str) -> bool:
-    """Return True for a word that the model contains."""
-    return rarity(word) < _UNKNOWN
+    """Return True for a word that is listed."""
+    return word in _listed()
 
 
-@cache
 def nounness(word: str) -> float:
     """Return a positive value for words that are mostly nouns or noun modifiers, a negative one for verbs and adverbs.
 
@@ -103,26 +99,12 @@ def nounness(word: str) -> float:
         >>> nounness("garden") > 0.5, nounness("walked") < -0.5, nounness("quickly") < -0.5
         (True, True, True)
     """
-    alone = _log_share(word)
-    if alone is None:
-        return -1.0 if word.endswith("ly") else 1.0
-    as_noun = max(_log_share(word, before) or alone for before in ("the", "a", "of", "my"))
-    as_verb = max(_log_share(word, before) or alone for before in ("to", "he", "she", "they"))
-    return as_noun - max(as_verb, (_log_share(word, "very") or alone) - 0.6)
-
-
-def _log_share(word: str, before: str | None = None) -> float | None:
-    """Return log10 of the probability of a word, optionally after another word; None for unknown words."""
-    model, ten = _model()
-    chance = model.prob([word, before] if before else [word])
-    return None if chance < _NEVER * ten else float(chance / ten)
+    return _listed()[word][1] if word in _listed() else -1.0 if word.endswith("ly") else 1.0
 
 
 @cache
-def _model() -> tuple[Any, int]:
-    """Return the trigram model, and 10 on its logarithmic scale."""
-    from pocketsphinx import Config, LogMath, NGramModel, get_model_path
-
-    scale = LogMath()
-    model = NGramModel(Config(), scale, str(Path(get_model_path()) / "en-us" / "en-us.lm.bin"))
-    return model, scale.log10_to_log(1.0)
+def _listed() -> dict[str, tuple[float, float]]:
+    """Return rarity and nounness of the listed words."""
+    text = gzip.decompress(files(__package__).joinpath("english_words.txt.gz").read_bytes()).decode()
+    rows = (line.split() for line in text.splitlines() if not line.startswith("#"))
+    return {word: (float(rare), float(noun)) for word, rare, noun in rows}

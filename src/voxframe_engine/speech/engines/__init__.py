@@ -1,7 +1,7 @@
 """Speech engines behind one protocol, the one that a server uses, and decoding with it: 16 kHz samples in, words out.
 
-An engine is one class. `whisper` and `sphinx` are built in. Another package adds an engine by naming its class in the
-entry point group `voxframe.engines`:
+An engine is one class. `whisper` is built in. Another package adds an engine by naming its class in the entry point
+group `voxframe.engines`:
 
     [project.entry-points."voxframe.engines"]
     parrot = "my_package:Parrot"
@@ -18,7 +18,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, cast
 
-from voxframe.errors import MissingExtraError, SettingsError
+from voxframe.errors import SettingsError
 from voxframe.models import WITHOUT_SPEECH
 from voxframe_engine.errors import JobFailed
 
@@ -30,12 +30,6 @@ if TYPE_CHECKING:  # the server process handles no samples, and starts faster wi
 
 #: Engine of a server that was started without `--engine`.
 DEFAULT = "whisper"
-#: Engine that is used instead if the models of the default are not on this machine: it includes its models.
-FALLBACK = "sphinx"
-_BUILT_IN = {
-    "sphinx": "voxframe_engine.speech.engines.sphinx:Sphinx",
-    "whisper": "voxframe_engine.speech.engines.whisper:Whisper",
-}
 _GROUP = "voxframe.engines"
 _log = logging.getLogger("voxframe_engine")
 
@@ -114,7 +108,7 @@ class Engine(Protocol):
 
 def names() -> list[str]:
     """Return the names of the installed engines, sorted."""
-    return sorted({*_BUILT_IN, *(entry.name for entry in entry_points(group=_GROUP))})
+    return sorted({DEFAULT, *(entry.name for entry in entry_points(group=_GROUP))})
 
 
 def find(name: str = DEFAULT) -> type[Engine]:
@@ -124,24 +118,24 @@ def find(name: str = DEFAULT) -> type[Engine]:
         LookupError: No engine with this name is installed.
 
     Example:
-        >>> find("sphinx").name
-        'sphinx'
+        >>> find("whisper").name
+        'whisper'
     """
-    from importlib.metadata import EntryPoint
-
     for entry in entry_points(group=_GROUP, name=name):
         return cast("type[Engine]", entry.load())
-    if name not in _BUILT_IN:
+    if name != DEFAULT:
         raise LookupError(f"there is no speech engine {name!r}; installed are {', '.join(names())}")
-    return cast("type[Engine]", EntryPoint(name, _BUILT_IN[name], _GROUP).load())
+    from voxframe_engine.speech.engines.whisper import Whisper
+
+    return Whisper
 
 
 def model_name(engine: str, model: str | None) -> str:
     """Return the name of a model for the transcript, without its directory.
 
     Example:
-        >>> model_name("sphinx", None), model_name("whisper", "/models/faster-whisper-small")
-        ('sphinx_en_us', 'whisper:faster-whisper-small')
+        >>> model_name("whisper", "/models/faster-whisper-small")
+        'whisper:faster-whisper-small'
     """
     return find(engine).model if model is None else f"{engine}:{Path(model).name}"
 
@@ -266,8 +260,8 @@ def select_engine(
 ) -> EngineChoice:
     """Return the engine given by arguments or the environment, after checking that it can be used.
 
-    If neither an engine nor a model is given, and the default engine has no model on this machine and cannot download
-    one, this logs a warning and returns pocketsphinx.
+    If neither an engine nor a model is given, and no model of the default engine is on this machine or can be
+    downloaded, this logs a warning. Jobs fail until a model is there.
 
     Args:
         engine: Name of the engine. Default: `VOXFRAME_ENGINE`, else whisper.
@@ -285,11 +279,10 @@ def select_engine(
     )
     try:
         _check(choice, download=download)
-    except (SettingsError, MissingExtraError) as error:
+    except SettingsError as error:
         if named or choice.best or choice.nano:
             raise
         _log.warning("%s. %s.", error, WITHOUT_SPEECH)
-        return EngineChoice(FALLBACK)
     return choice
 
 
