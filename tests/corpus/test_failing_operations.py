@@ -29,7 +29,7 @@ def _about(customer: str) -> pd.DataFrame:
     return pd.DataFrame({"transcript_id": ["a"], "customer": [customer]})
 
 
-_WRITES: dict[str, Callable[[voxframe.Corpus], object]] = {
+WRITES: dict[str, Callable[[voxframe.Corpus], object]] = {
     "put": lambda corpus: corpus.raw.put("new", _payload("new", "hello")),
     "replace": lambda corpus: corpus.raw.put("a", _payload("a", "other", "words")),
     "add": lambda corpus: corpus.add([_payload(f"new{n}", "hello") for n in range(3)], progress=False),
@@ -77,7 +77,7 @@ def _failing(corpus: Path, first: int, *, all_later: bool) -> Iterator[list[str]
         yield operations
 
 
-def _state(path: Path) -> dict[str, object]:
+def state(path: Path) -> dict[str, object]:
     """Return what a new process reads of the transcripts that are not written, and of the one that is."""
     corpus = voxframe.Corpus(path)
     table = corpus.table("words", metadata=True).astype(object)
@@ -91,14 +91,14 @@ def _state(path: Path) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("all_later", [False, True], ids=["one operation", "all later operations"])
-@pytest.mark.parametrize("write", _WRITES)
+@pytest.mark.parametrize("write", WRITES)
 def test_a_failed_operation_loses_nothing(base: Path, tmp_path: Path, write: str, *, all_later: bool) -> None:
     """The transcript is as before or as written, the others are unchanged, and the write can be repeated."""
-    call = _WRITES[write]
-    before = _state(base)
+    call = WRITES[write]
+    before = state(base)
     with _failing(shutil.copytree(base, tmp_path / "whole"), -1, all_later=False) as operations:
         call(voxframe.Corpus(tmp_path / "whole"))
-    after = _state(tmp_path / "whole")
+    after = state(tmp_path / "whole")
     assert operations
     for first in range(0, len(operations), max(1, len(operations) // 4)):
         path = shutil.copytree(base, tmp_path / str(first))
@@ -112,10 +112,10 @@ def test_a_failed_operation_loses_nothing(base: Path, tmp_path: Path, write: str
         assert len(failed) > first
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            now = _state(path)
+            now = state(path)
         for name in before.keys() | after.keys():
             assert now.get(name) in (before.get(name), after.get(name)), (failed[first], name)
         assert voxframe.Corpus(path).raw.verify() == [], failed[first]
         if write != "forget" or "a" in now:
             call(voxframe.Corpus(path))
-        assert _state(path) == after, failed[first]
+        assert state(path) == after, failed[first]

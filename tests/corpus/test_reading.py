@@ -385,7 +385,7 @@ def test_rebuild_tables(corpus: voxframe.Corpus, count: int) -> None:
     assert corpus.raw.rebuild_tables() == 0
     corpus._archive.wait()
     with corpus._archive.catalog.writing() as tx:
-        tx.db.execute("UPDATE parts SET schema = 'other'")
+        tx.put("parts", [{**row, "schema": "other"} for row in tx.find("parts")])
     corpus = voxframe.Corpus(corpus.path)
     assert corpus.raw.stale() == corpus.raw.stale("sentences") == ids
     assert corpus.raw.rebuild_tables(progress=False) == 2 * count

@@ -235,6 +235,47 @@ def test_a_damaged_record_costs_only_itself(corpus, client, peer, folder: Path) 
     assert len(corpus.words()) == 18
 
 
+@pytest.mark.parametrize(
+    ("content", "changed"),
+    [
+        (b"Ada Lovelace", b"Ada Lovehace"),
+        (b"Good evening", b"Good\xffevening"),
+        (b"Acme", b"Acne"),
+        (b"[[[0, 1]", b"[[[1, 0]"),
+    ],
+    ids=["name", "text that is not UTF-8", "metadata", "place of rows"],
+)
+def test_a_flipped_bit_in_the_catalog_is_found(corpus, content: bytes, changed: bytes) -> None:
+    """`verify` names the row, and a read says so and returns what is recorded, not the changed value."""
+    corpus.add([json.dumps(payload(name)).encode() for name in ("t1", "t2")])
+    corpus.speakers.set("t1", {"A": "Ada Lovelace"})
+    corpus.corrections.set("t1", {0: "Good evening."})
+    corpus.metadata.set(pd.DataFrame({"transcript_id": ["t1"], "customer": ["Acme"]}))
+    before = corpus.table("words", metadata=True)
+    path = corpus._ledger.path
+    assert content in path.read_bytes()
+    path.write_bytes(path.read_bytes().replace(content, changed))
+    with pytest.warns(CorpusWarning, match="wrong checksum"):
+        found = voxframe.Corpus(corpus.path).table("words", metadata=True)
+    pd.testing.assert_frame_equal(found, before)
+    assert voxframe.Corpus(corpus.path).raw.verify() == []
+
+
+def test_verify_names_damage_of_rows_that_are_not_read(corpus) -> None:
+    """A changed row of a large table is found by `verify`, and `rebuild_ledger` mends it."""
+    corpus.add(json.dumps(payload("t1")).encode())
+    path = corpus._ledger.path
+    path.write_bytes(path.read_bytes().replace(b"completed", b"Completed"))
+    corpus = voxframe.Corpus(corpus.path)
+    (problem,) = corpus.raw.verify()
+    assert "1 row of" in problem
+    assert "--rebuild-ledger" in problem
+    with pytest.warns(CorpusWarning, match="wrong checksum"):
+        corpus.raw.rebuild_ledger()
+    assert len(corpus.words()) == 3
+    assert corpus.raw.verify() == []
+
+
 def test_a_change_that_was_recorded_and_not_committed_is_made(corpus, monkeypatch) -> None:
     """If the process or the power ends between the record and the commit, the next read repeats the change."""
     corpus.add(json.dumps(payload("t1")).encode())

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -85,6 +86,55 @@ def test_an_unusual_format_file_stops_no_read(corpus: voxframe.Corpus, make: Cal
     path.unlink()
     make(path)
     assert len(voxframe.Corpus(corpus.path).table("transcripts")) == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no FIFOs")
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("make", [_folder, _fifo, _link_loop])
+@pytest.mark.parametrize("name", ["records/000001.jsonl", "search/*.arrow"])
+def test_an_unusual_file_beside_the_payloads_stops_no_read(
+    corpus: voxframe.Corpus, make: Callable[[Path], None], name: str
+) -> None:
+    """`verify` names it, all tables and the search work, and what is set next is kept."""
+    corpus.speakers.set("t1", {"A": "Ada"})
+    corpus.search("good")
+    (path,) = corpus.path.glob(name)
+    path.unlink()
+    make(path)
+    corpus = voxframe.Corpus(corpus.path)
+    assert any(path.name in problem for problem in corpus.raw.verify())
+    corpus.speakers.set("t2", {"A": "Ben"})
+    assert [*corpus.table("words")["speaker_name"]] == ["Ada", "Ada", "B", "Ben", "Ben", "B"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CorpusWarning)
+        assert [*corpus.search("good")["transcript_id"]] == ["t1", "t2"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no FIFOs")
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("make", [_folder, _fifo, _link_loop])
+def test_a_catalog_that_is_no_file_is_refused(corpus: voxframe.Corpus, make: Callable[[Path], None]) -> None:
+    """Every read says so and nothing waits for it; once it is removed, the catalog is made again."""
+    path = corpus.path / "catalog.sqlite"
+    path.unlink()
+    make(path)
+    corpus = voxframe.Corpus(corpus.path)
+    for read in (lambda: corpus.table("words"), lambda: corpus.words("t1"), corpus.jobs, lambda: corpus.search("good")):
+        with pytest.raises(CorpusError, match="not a regular file"):
+            read()
+    path.rmdir() if path.is_dir() else path.unlink()
+    assert len(voxframe.Corpus(corpus.path).table("words")) == 6
+
+
+def test_a_payload_that_is_gone_is_named(corpus: voxframe.Corpus) -> None:
+    """`verify` says which transcript lost its payload and what to do, and `forget` deletes the rest."""
+    raw_file(corpus, "t1.json.zst").unlink()
+    corpus = voxframe.Corpus(corpus.path)
+    (problem,) = corpus.raw.verify()
+    assert "'t1' is gone" in problem
+    assert "Corpus.forget('t1')" in problem
+    corpus.forget("t1")
+    assert voxframe.Corpus(corpus.path).raw.verify() == []
 
 
 @pytest.mark.parametrize("content", [b"[" * 4000, b'{"format": 1e999}', b'{"format": "\xff"}', b" " * 5000])

@@ -9,11 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from voxframe.corpus.catalog import Writing
 from voxframe.corpus.job import now, parse_time
 from voxframe.corpus.ledger import Ledger
-
-_COLUMNS = "key, service, transcript_id, request_id, request, content, created, pending_since"
 
 
 @dataclass(frozen=True)
@@ -78,21 +75,16 @@ def mark_pending(ledger: Ledger, key: str, service: str, request: Mapping[str, A
     """Record that a request is about to be sent. An earlier response to it is kept."""
     with ledger.catalog.writing() as tx:
         moment = now().isoformat()
-        row = _row(tx, key) or {"key": key, "service": service, "request": json.dumps(request, default=str)}
-        tx.put("answers", [{**row, "pending_since": moment}])
+        new = {"key": key, "service": service, "request": json.dumps(request, default=str)}
+        rows = tx.find("answers", key=key) or [new]
+        tx.put("answers", [{**row, "pending_since": moment} for row in rows])
 
 
 def clear_pending(ledger: Ledger, key: str) -> None:
     """Record that a request did not reach the service."""
     with ledger.catalog.writing() as tx:
         tx.drop("answers", key=key, content=None)
-        if row := _row(tx, key):
-            tx.put("answers", [{**row, "pending_since": None}])
-
-
-def _row(tx: Writing, key: str) -> dict[str, Any] | None:
-    rows = tx.rows(f"SELECT {_COLUMNS} FROM answers WHERE key = ?", [key])  # noqa: S608  no value in it
-    return dict(zip(_COLUMNS.split(", "), rows[0], strict=True)) if rows else None
+        tx.put("answers", [{**row, "pending_since": None} for row in tx.find("answers", key=key)])
 
 
 def _put(ledger: Ledger, key: str, *, request: Mapping[str, Any], **row: Any) -> None:

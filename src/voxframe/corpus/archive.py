@@ -396,7 +396,7 @@ class Archive:
         stale = {*self._pending(view, self.select(names[0], None), found)}
         damaged = {part for part in {m.part for m in found.members.values()} if not self._is_sound(part, names, verify)}
         stale |= {i for i, member in found.members.items() if member.part in damaged}
-        return sorted(stale | {i for i, _ in found.bad} | self._orphans(view))
+        return sorted(stale | {i for i, _ in found.bad} | self.orphans(view))
 
     def _is_sound(self, part: int, names: Iterable[str], verify: bool) -> bool:
         """Return True if all files of a part can be read; otherwise warn, and stop using it."""
@@ -441,13 +441,13 @@ class Archive:
 
     def drop_orphans(self, view: View) -> None:
         """Remove the rows of transcripts whose payload is gone."""
-        if orphans := self._orphans(view):
+        if orphans := self.orphans(view):
             self.store.prepare()
             with self.catalog.writing() as tx:
                 self.files.drop(tx, view, orphans)
             self.files.settle()
 
-    def _orphans(self, view: View) -> set[str]:
+    def orphans(self, view: View) -> set[str]:
         """Return the ids of transcripts that have rows although their payload is gone."""
         listed = self.select("transcripts" if view == "transcript" else view, None)
         return self._gone(view, self.files.members(view).keys() - set(listed))

@@ -3,6 +3,7 @@
 This module alone opens SQLite and takes locks. What people made or paid for is written to `records/` first, see
 `records.py`; everything else can be made again from the payloads. So a catalog that is missing or damaged, or of
 another version, is made again when it is next opened. If the directory cannot be written, that happens in memory.
+Every row has a checksum, because SQLite does not notice a flipped bit in a value.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import errno
 import os
 import socket
 import sqlite3
+import stat
 import threading
+import time
 import warnings
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -62,6 +65,10 @@ _TABLES = {
     "log": _Table(("file", "bytes")),
     "state": _Table(("name", "value")),
 }
+#: Small tables. Their checksums are compared when a corpus is opened, those of the others by `voxframe doctor`.
+_SMALL = ("about", "names", "edits", "people", "requests", "parts", "layouts", "segments", "state")
+#: Tables about the files with rows, which are all made again if one row of the first two is damaged.
+_OF_FILES = ("parts", "layouts", "members")
 #: Tables with what people made or paid for about a transcript.
 FORGOTTEN = ("jobs", "requests", "about", "recordings", "answers", "names", "edits", "people", "voices")
 #: Files that SQLite keeps beside a database.
@@ -81,7 +88,7 @@ def _statements() -> list[str]:
         key = (
             "part INTEGER PRIMARY KEY" if name == "parts" else f"PRIMARY KEY ({', '.join(table.columns[: table.keys])})"
         )
-        columns = table.columns[1:] if name == "parts" else table.columns
+        columns = [*(table.columns[1:] if name == "parts" else table.columns), "sum"]
         found.append(f"CREATE TABLE {name} ({', '.join([key, *columns] if name == 'parts' else [*columns, key])})")
         found += [f"CREATE INDEX {name}_by_{column} ON {name} ({column})" for column in table.indexes]
     return found
@@ -91,15 +98,52 @@ def _statements() -> list[str]:
 _VERSION = zlib.crc32("\n".join(_statements()).encode()) & 0x7FFFFFFF
 
 
+def _sum_of(name: str, values: Iterable[str]) -> str:
+    return f"row_sum('{name}', {', '.join(values)})"
+
+
 def _upsert(name: str) -> str:
     columns, keys, *_ = _TABLES[name]
-    insert = f"INSERT INTO {name} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608  names of ours
-    changes = ", ".join(f"{column} = excluded.{column}" for column in columns[keys:])
-    target = f" ON CONFLICT ({', '.join(columns[:keys])}) DO "
-    return insert + target + (f"UPDATE SET {changes}" if changes else "NOTHING")
+    values = [f"?{n}" for n in range(1, len(columns) + 1)]
+    insert = f"INSERT INTO {name} ({', '.join(columns)}, sum) VALUES ({', '.join(values)}, {_sum_of(name, values)})"  # noqa: S608
+    changes = ", ".join(f"{column} = excluded.{column}" for column in [*columns[keys:], "sum"])
+    return f"{insert} ON CONFLICT ({', '.join(columns[:keys])}) DO UPDATE SET {changes}"
 
 
 _UPSERT = {name: _upsert(name) for name in _TABLES}
+
+
+def _with_sums(db: sqlite3.Connection) -> sqlite3.Connection:
+    """Let a connection compute the checksum of a row, from the values as SQLite stores them."""
+    db.create_function("row_sum", -1, lambda *row: zlib.crc32(repr(row).encode()), deterministic=True)
+    return db
+
+
+def _bad_rows(db: sqlite3.Connection, names: Iterable[str]) -> dict[str, list[int]]:
+    """Return the rows of each table that have a wrong checksum, by their numbers."""
+    found = {}
+    for name in names:
+        differs = f"sum IS NOT {_sum_of(name, _TABLES[name].columns)}"
+        try:
+            bad = [row for (row,) in db.execute(f"SELECT rowid FROM {name} WHERE {differs}")]  # noqa: S608  names of ours
+        except sqlite3.OperationalError as error:
+            if not _is_damage(error):
+                raise
+            bad = []  # a text is not UTF-8
+            for (row,) in db.execute(f"SELECT rowid FROM {name}").fetchall():  # noqa: S608
+                try:
+                    bad += [row] * db.execute(f"SELECT {differs} FROM {name} WHERE rowid = ?", [row]).fetchone()[0]  # noqa: S608
+                except sqlite3.OperationalError:
+                    bad.append(row)
+        if bad:
+            found[name] = bad
+    return found
+
+
+def _is_damage(error: Exception) -> bool:
+    """Return True if an error means that the file is damaged, and not that it cannot be read or written now."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    return not isinstance(error, sqlite3.OperationalError) or code == sqlite3.SQLITE_ERROR
 
 
 class Writing:
@@ -130,6 +174,17 @@ class Writing:
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """Return the rows of a query."""
         return self.db.execute(query, values).fetchall()
+
+    def find(self, table: str, **key: Any) -> list[dict[str, Any]]:
+        """Return the rows with these values, oldest first."""
+        return _find(self.db, table, **key)
+
+
+def _find(db: sqlite3.Connection, table: str, **key: Any) -> list[dict[str, Any]]:
+    columns = _TABLES[table].columns
+    where = f"WHERE {' AND '.join(f'{column} IS ?' for column in key)}" if key else ""
+    rows = db.execute(f"SELECT {', '.join(columns)} FROM {table} {where} ORDER BY rowid", [*key.values()])  # noqa: S608
+    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def _put(db: sqlite3.Connection, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -175,15 +230,18 @@ class Catalog:
         self._owner: int | None = None
         self._in_memory: sqlite3.Connection | None = None
         self._session = _Session()
-        self._are_locks_checked = False
+        self._are_locks_checked = self._are_rows_checked = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Catalog, (self.root, self._store)
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """Return the rows of a query, after making a damaged catalog again."""
         try:
             with self.opened() as db:
                 return db.execute(query, values).fetchall()
-        except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError) or not is_writable(self.root):
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            if not _is_damage(error) or not is_writable(self.root):
                 raise
         self._end_session()
         self.restore()
@@ -197,7 +255,9 @@ class Catalog:
             yield
             return
         with contextlib.ExitStack() as stack:
-            with contextlib.suppress(sqlite3.DatabaseError):  # the first read reports it, or makes the catalog again
+            with contextlib.suppress(
+                sqlite3.DatabaseError, UnicodeDecodeError
+            ):  # the first read reports it, or makes the catalog again
                 db = stack.enter_context(self.opened())
                 self._session.db = None if db is self._in_memory else db
             try:
@@ -221,7 +281,7 @@ class Catalog:
             yield self._session.db
             return
         with self._connection(create=False) as db:
-            if self._is_behind(db) and is_writable(self.root):
+            if is_writable(self.root) and (self._is_behind(db) or self._has_bad_rows(db)):
                 with self.writing():
                     pass
             yield db
@@ -242,6 +302,9 @@ class Catalog:
                 try:
                     if self._is_behind(db):
                         self._replay(db)
+                    if self._has_bad_rows(db):
+                        self._mend(db, _SMALL)
+                    self._are_rows_checked = True
                     tx = self._tx = Writing(db)
                     self._owner = threading.get_ident()
                     yield tx
@@ -283,9 +346,18 @@ class Catalog:
         self._are_locks_checked = True
 
     def restore(self) -> None:
-        """Make a missing or damaged catalog again. Does nothing in a directory that cannot be written."""
-        if self.root.is_dir() and is_writable(self.root) and not self.is_sound():
-            self._make_again(warn=True)
+        """Mend a missing or damaged catalog. Does nothing in a directory that cannot be written."""
+        if self.root.is_dir() and is_writable(self.root):
+            if not self.is_sound():
+                self._make_again(warn=True)
+            elif self.bad_rows():
+                with self.writing() as tx:
+                    self._mend(tx.db, _TABLES)
+
+    def bad_rows(self) -> dict[str, list[int]]:
+        """Return the rows of each table that have a wrong checksum, by their numbers."""
+        with self.opened() as db:
+            return _bad_rows(db, _TABLES)
 
     def rebuild(self) -> int:
         """Repeat what is recorded, and add the jobs in the notes of payloads. Return how many jobs differ."""
@@ -298,6 +370,7 @@ class Catalog:
         query = "SELECT key, state, transcript_id FROM jobs"
         with self.writing() as tx:
             before = {*tx.rows(query)}
+            self._mend(tx.db, _TABLES)
             self._replay(tx.db, whole=True)
             return len({*tx.rows(query)} - before)
 
@@ -354,31 +427,39 @@ class Catalog:
             return
         with self._mutex:
             if self._in_memory is None:
-                self._in_memory = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+                self._in_memory = _with_sums(sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None))
                 self._fill(self._in_memory)
             yield self._in_memory
 
     def _open(self, *, only_read: bool = False) -> sqlite3.Connection | None:
         """Open the file; None if it is missing, empty, damaged at its beginning, or of another version."""
-        if self.path.is_symlink():
+        try:
+            about = self.path.lstat()
+        except FileNotFoundError:
+            return None
+        if not stat.S_ISREG(about.st_mode):
             raise CorpusError(
-                f"the catalog {self.path} is a symbolic link, through which nothing is written; put the file itself in "
-                "its place"
+                f"the catalog {self.path} is not a regular file; put the file itself in its place, or remove it: it is "
+                "made again from what is recorded"
             )
-        if not self.path.is_file() or not self.path.stat().st_size:
+        if not about.st_size:
             return None
         writable = is_writable(self.root) and not only_read
         log = self.path.with_name(f"{self.path.name}-wal")
-        died = log.exists() and log.stat().st_size > 0
+        died = False
+        with contextlib.suppress(FileNotFoundError):  # another thread deletes it when it is done
+            died = log.stat().st_size > 0
         mode: Any = "rw" if writable else "ro"
         immutable = not writable and not died
         db = None
         try:
             db = open_sqlite(self.path, mode, immutable=immutable, timeout_s=_WAIT_S, isolation_level=None)
             if db.execute("PRAGMA user_version").fetchone()[0] == _VERSION:
-                return db
-        except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError):
+                statements = db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
+                if self._are_rows_checked or [sql for (sql,) in statements] == _statements():
+                    return _with_sums(db)
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            if not _is_damage(error):
                 if db is not None:
                     db.close()
                 raise
@@ -393,16 +474,17 @@ class Catalog:
             return False
         with contextlib.closing(db):
             try:
-                return bool(db.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
+                return bool(db.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",))
             except sqlite3.DatabaseError as error:
-                if isinstance(error, sqlite3.OperationalError):
+                if not _is_damage(error):
                     raise
                 return False
 
-    def _is_database(self) -> bool:
-        """Return True if the file begins as one of SQLite does; then it is one of another version."""
+    def _is_other_version(self) -> bool:
+        """Return True if the file is empty, or its header is that of a catalog of another version."""
         with self.path.open("rb") as file:
-            return file.read(16) in (b"", b"SQLite format 3\0")
+            head = file.read(64)
+        return not head or (head.startswith(b"SQLite format 3\0") and int.from_bytes(head[60:64]) != _VERSION)
 
     def _has_content(self) -> bool:
         return self.records.folder.is_dir() or (self.root / "raw").is_dir() or older_layout.is_there(self.root)
@@ -412,7 +494,7 @@ class Catalog:
             if self.is_sound():  # another process has made it in the meantime
                 return
             was_there = self.path.exists()
-            is_damaged = was_there and (warn or not self._is_database())
+            is_damaged = was_there and (warn or not self._is_other_version())
             jobs = self._make()
         if is_damaged or (warn and jobs):
             warnings.warn(
@@ -431,7 +513,7 @@ class Catalog:
                 self.records.append(encoded({"table": name, "row": row}) for name, row in older_layout.rows(self.root))
                 older_layout.remove(self.root)  # before there is a catalog: repeated later, it would undo later changes
             os.close(os.open(hidden, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            with contextlib.closing(open_sqlite(hidden, "rw", isolation_level=None)) as db:
+            with contextlib.closing(_with_sums(open_sqlite(hidden, "rw", isolation_level=None))) as db:
                 self._fill(db)
                 (jobs,) = db.execute("SELECT count(*) FROM jobs").fetchone()
             for suffix in _LOGS:  # of the old file: SQLite would apply them to the new one
@@ -449,6 +531,40 @@ class Catalog:
         self._replay(db, whole=True)
         db.execute(f"PRAGMA user_version = {_VERSION}")
         db.execute("COMMIT")
+
+    def _has_bad_rows(self, db: sqlite3.Connection) -> bool:
+        """Return True if a row of a small table has a wrong checksum. This is checked once."""
+        if not self._are_rows_checked and db is not self._in_memory:
+            if _bad_rows(db, _SMALL):
+                return True
+            self._are_rows_checked = True
+        return False
+
+    def _mend(self, db: sqlite3.Connection, names: Iterable[str]) -> None:
+        """Replace rows that have a wrong checksum by what is recorded, and drop the others."""
+        bad = _bad_rows(db, names)
+        if not bad:
+            return
+        count, lost = sum(map(len, bad.values())), 0
+        with contextlib.closing(_with_sums(sqlite3.connect(":memory:", isolation_level=None))) as fresh:
+            self._fill(fresh)
+            for name, rows in bad.items():
+                for of_files in _OF_FILES if name in _OF_FILES[:2] else ():
+                    db.execute(f"DELETE FROM {of_files}")  # noqa: S608
+                db.executemany(f"DELETE FROM {name} WHERE rowid = ?", [(row,) for row in rows])  # noqa: S608
+                key = _TABLES[name].columns[: _TABLES[name].keys]
+                present = {tuple(row[column] for column in key) for row in _find(db, name)}
+                recorded = [r for r in _find(fresh, name) if tuple(r[column] for column in key) not in present]
+                _put(db, name, recorded)
+                lost += max(0, len(rows) - len(recorded)) if _TABLES[name].recorded else 0
+        _put(db, "state", [{"name": "version", "value": time.time_ns()}, {"name": "unsettled", "value": 1}])
+        loss = f"; {lost} of them are not recorded and must be set again" if lost else ""
+        warnings.warn(
+            f"{quantity(count, 'row')} of the catalog {self.path} ({', '.join(bad)}) had a wrong checksum and came "
+            f"back from what is recorded{loss}",
+            CorpusWarning,
+            stacklevel=5,
+        )
 
     def _is_behind(self, db: sqlite3.Connection) -> bool:
         """Return True if something was recorded that the catalog lacks, because a process died, or the power went."""
@@ -470,19 +586,15 @@ class Catalog:
 
     def _add_notes(self, db: sqlite3.Connection) -> None:
         """Add the jobs and the names of recordings that are stored with payloads."""
-        rows = [dict(zip(JOB_COLUMNS, row, strict=True)) for row in db.execute("SELECT * FROM jobs")]
-        jobs = {job.key: job for row in rows if (job := job_of(row)) is not None}
+        jobs = {job.key: job for row in _find(db, "jobs") if (job := job_of(row)) is not None}
         better = dict[str, Job]()
         for job in filter(None, map(job_of, self._store.submissions())):
             old = better.get(job.key) or jobs.get(job.key)
             if old is None or progress(job) > progress(old):
                 better[job.key] = job if old is None else replace(job, metadata=merged(job.metadata, old.metadata))
         _put(db, "jobs", map(record_of, better.values()))
-        names = _TABLES["recordings"].columns
-        db.executemany(
-            "INSERT OR IGNORE INTO recordings VALUES (?, ?, ?, ?)",
-            [tuple(record.get(name) for name in names) for record in self._store.recordings()],
-        )
+        named = {row["transcript_id"] for row in _find(db, "recordings")}
+        _put(db, "recordings", (row for row in self._store.recordings() if row.get("transcript_id") not in named))
         name_jobs(db)
 
 
@@ -525,10 +637,9 @@ class NameGiver:
 def name_jobs(db: sqlite3.Connection) -> None:
     """Name the recordings of jobs that have no name, oldest first."""
     giver = NameGiver(db)
-    unnamed = "SELECT key, source, media, transcript_id FROM jobs WHERE recording IS NULL ORDER BY created, rowid"
-    for key, source, media, transcript_id in db.execute(unnamed).fetchall():
-        name = giver.name(job_stem(source, transcript_id, key), media or "")
-        db.execute("UPDATE jobs SET recording = ? WHERE key = ?", [name, key])
+    for job in sorted(_find(db, "jobs", recording=None), key=lambda job: job["created"] or ""):
+        stem = job_stem(job["source"], job["transcript_id"], job["key"])
+        _put(db, "jobs", [{**job, "recording": giver.name(stem, job["media"] or "")}])
 
 
 @contextlib.contextmanager

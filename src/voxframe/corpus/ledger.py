@@ -93,8 +93,9 @@ class Ledger:
         with self.catalog.writing() as tx:
             if not tx.rows("SELECT 1 FROM about WHERE transcript_id = ?", [transcript_id]):
                 tx.put("about", [{"transcript_id": transcript_id, "metadata": jobs[0].metadata}])
-            row = [transcript_id, jobs[0].recording, jobs[0].source, jobs[0].media]
-            tx.db.execute("INSERT OR IGNORE INTO recordings VALUES (?, ?, ?, ?)", row)
+            if not tx.find("recordings", transcript_id=transcript_id):
+                row = (transcript_id, jobs[0].recording, jobs[0].source, jobs[0].media)
+                tx.put("recordings", [dict(zip(_RECORD, row, strict=True))])
             self.catalog.forget(transcript_id, ["jobs"])
 
     def metadata(self) -> list[tuple[str, str]]:
@@ -131,7 +132,7 @@ class Ledger:
                 row[0]
                 for row in tx.rows(f"SELECT transcript_id FROM jobs WHERE transcript_id {_AMONG}", ids)  # noqa: S608
             }
-            rows = tx.rows(f"SELECT * FROM recordings WHERE transcript_id {_AMONG}", ids)  # noqa: S608
+            rows = tx.rows(f"SELECT {', '.join(_RECORD)} FROM recordings WHERE transcript_id {_AMONG}", ids)  # noqa: S608
             found = {row[0]: dict(zip(_RECORD, row, strict=True)) for row in rows}
             giver, new = NameGiver(tx.db), []
             for transcript_id, (stem, source, audio) in wanted.items():
@@ -199,9 +200,7 @@ class Ledger:
         with self.catalog.writing() as tx:
             tx.drop("requests", request_id=request_id, service=service)
             tx.drop("answers", request_id=request_id, service=service, pending_since=None)
-            query = "SELECT * FROM answers WHERE request_id = ? AND service = ?"
-            columns = [row[1] for row in tx.rows("PRAGMA table_info(answers)")]
-            rows = [dict(zip(columns, row, strict=True)) for row in tx.rows(query, [request_id, service])]
+            rows = tx.find("answers", request_id=request_id, service=service)
             tx.put("answers", [{**row, "request_id": None, "content": None} for row in rows])
 
     def files(self) -> dict[str, tuple[str, str, float | None]]:

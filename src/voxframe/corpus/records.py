@@ -62,12 +62,13 @@ class Records:
         self.folder = root / "records"
 
     def sizes(self) -> dict[str, int]:
-        """Return the size in bytes of each file, by name, oldest first."""
+        """Return the size in bytes of each file, by name, oldest first; 0 of one that is not a regular file."""
         found = {}
         with contextlib.suppress(FileNotFoundError), os.scandir(self.folder) as entries:
             for entry in entries:
                 if entry.name.endswith(".jsonl") and not entry.name.startswith("."):
-                    found[entry.name] = entry.stat().st_size
+                    is_file = entry.is_file(follow_symlinks=False)
+                    found[entry.name] = entry.stat().st_size if is_file else 0
         return dict(sorted(found.items()))
 
     def append(self, lines: Iterable[bytes]) -> tuple[str, int]:
@@ -75,7 +76,7 @@ class Records:
         private_folder(self.folder)
         folder(self.folder)
         name, size = next(reversed(self.sizes().items()), ("000001.jsonl", 0))
-        if size >= _FULL:
+        if size >= _FULL or (os.path.lexists(self.folder / name) and not _is_regular(self.folder / name)):
             name, size = f"{int(name.partition('.')[0]) + 1:06}.jsonl", 0
         path = self.folder / name
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0), 0o600)
@@ -128,6 +129,10 @@ class Records:
                 write_atomic(path, content)
                 sizes[name] = len(content)
         return sizes
+
+
+def _is_regular(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
 
 
 def _is_concerned(line: bytes, parts: Iterable[bytes], concerned: Callable[[Record], bool]) -> bool:

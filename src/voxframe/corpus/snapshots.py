@@ -298,12 +298,7 @@ class Snapshots:
         number = there[-1] if version is None else checked("version", version, Integer(1))
         if number not in there:
             raise CorpusError(f"the corpus {root} has no snapshot {number}; it has {', '.join(map(str, there))}")
-        path = root / "snapshots" / f"v={number}"
-        try:
-            manifest = read_json(path / "manifest.json", dict[str, Any])
-        except (FileNotFoundError, DamagedFileError) as e:
-            raise CorpusError(f"the manifest of {path} cannot be read ({e}); create a new version") from None
-        return Snapshot(path, manifest)
+        return open_snapshot(root / "snapshots" / f"v={number}")
 
     def versions(self) -> list[int]:
         """Return the version numbers of the snapshots, lowest first."""
@@ -354,6 +349,15 @@ class Snapshots:
             if before == hashes():
                 return tables
         raise changing(self._archive.path)
+
+
+def open_snapshot(path: Path) -> Snapshot:
+    """Return the snapshot in a directory."""
+    try:
+        manifest = read_json(path / "manifest.json", dict[str, Any])
+    except (FileNotFoundError, DamagedFileError) as e:
+        raise CorpusError(f"the manifest of {path} cannot be read ({e}); create a new version") from None
+    return Snapshot(path, manifest)
 
 
 def snapshots_with(snapshots: Snapshots, transcript_id: str) -> list[Path]:

@@ -176,7 +176,7 @@ class Store:
 
     def has(self, transcript_id: str, view: View) -> bool:
         """Return True if the payload is stored, even if it is damaged."""
-        return self._raw_path(transcript_id, view).exists()
+        return os.path.lexists(self._raw_path(transcript_id, view))
 
     def content(self, transcript_id: str, view: View) -> str | None:
         """Return a text that differs between different payloads, or None if the payload is not stored."""

@@ -109,6 +109,20 @@ class RowGroup(NamedTuple):
     rows: tuple[int, ...]
 
 
+class _Layout(NamedTuple):
+    """A file of a part: its place, its row groups, and the checksum of both, which begins with theirs."""
+
+    place: str
+    seed: int
+    crc: int
+    groups: list[RowGroup]
+
+
+def _check(content: bytes, layout: _Layout) -> None:
+    if zlib.crc32(content, layout.seed) != layout.crc:
+        raise ValueError("its checksum does not match")
+
+
 def new_member(transcript_id: str, tables: Mapping[str, pa.Table]) -> Callable[[Stored], NewMember]:
     """Return a function that returns the tables of a transcript when its payload is stored."""
     status = tables["transcripts"]["status"][0].as_py()
@@ -278,11 +292,6 @@ class PartBatch:
         self._write_part(self._parts.pop(kind))
 
 
-def _check(content: bytes, crc: int) -> None:
-    if zlib.crc32(content) != crc:
-        raise ValueError("its checksum does not match")
-
-
 def _is_current(kind: str) -> bool:
     return kind not in ("transcript", *EXPORTS)
 
@@ -294,7 +303,7 @@ class Tables:
         self.root, self.catalog = root, catalog
         self._incoming = root / ".incoming"
         self._members: dict[str, tuple[int, dict[str, Member]]] = {}
-        self._layouts: dict[tuple[int, str], tuple[str, int, list[RowGroup]] | None] = {}
+        self._layouts: dict[tuple[int, str], _Layout | None] = {}
         self._sound: dict[Path, str] = {}
         self._damaged: set[int] = set()
         self._prepared = False
@@ -333,20 +342,20 @@ class Tables:
     def groups(self, part: int, name: str) -> list[RowGroup]:
         """Return the row groups of a table in a part; none if it has no rows."""
         layout = self._layout(part, name)
-        return [] if layout is None else layout[2]
+        return [] if layout is None else layout.groups
 
     def is_current(self, part: int, name: str) -> bool:
         """Return True if a part has rows that replace those as sent."""
         layout = self._layout(part, name)
-        return layout is not None and layout[0].startswith("current/")
+        return layout is not None and layout.place.startswith("current/")
 
     @staticmethod
     def columns(name: str) -> list[str]:
         """Return the columns of a table in `current/`."""
         return list(stored_schema(name, current=True).names)
 
-    def _layout(self, part: int, name: str) -> tuple[str, int, list[RowGroup]] | None:
-        """Return the path without the folder, the checksum and the row groups of a file; None if there is none."""
+    def _layout(self, part: int, name: str) -> _Layout | None:
+        """Return where a file is and which rows it has; None if there is none."""
         if (part, name) not in self._layouts:
             query = (
                 "SELECT stem, kind, groups, crc FROM parts LEFT JOIN layouts ON layouts.part = parts.part AND name = ?"
@@ -357,8 +366,12 @@ class Tables:
             stem, kind, groups, crc = rows[0]
             found = None
             if groups is not None:
-                path = f"{'current' if _is_current(kind) else 'tables'}/{name}/{stem}.parquet"
-                found = path, crc, [RowGroup(tuple(m), tuple(n)) for m, n in json.loads(groups)]
+                place = f"{'current' if _is_current(kind) else 'tables'}/{name}/{stem}.parquet"
+                try:
+                    row_groups = [RowGroup(tuple(m), tuple(n)) for m, n in json.loads(groups)]
+                except (ValueError, TypeError) as error:
+                    raise PartDamagedError(part, self.root / place, str(error)) from None
+                found = _Layout(place, zlib.crc32(groups.encode()), crc, row_groups)
             self._layouts[part, name] = found
         return self._layouts[part, name]
 
@@ -366,13 +379,12 @@ class Tables:
         """Return the path of a file of a part, after its checksum was verified once."""
         layout = self._layout(part, name)
         assert layout is not None
-        place, crc, _ = layout
-        path = self.root / place
+        path = self.root / layout.place
         for tries_left in (2, 1, 0):
             try:
                 now = stamp(path.stat())
                 if self._sound.get(path) != now:
-                    _check(read_file(path), crc)
+                    _check(read_file(path), layout)
                     self._sound[path] = now
             except FileNotFoundError:
                 if not self.catalog.rows("SELECT 1 FROM parts WHERE part = ?", [part]):
@@ -520,35 +532,33 @@ class Tables:
         folder(self._incoming)
         side = self.place("x", new.kind).parent.name
 
-        def write(item: tuple[str, tuple[list[RowGroup], pa.Buffer]]) -> int:
-            name, (_, content) = item
+        def write(item: tuple[str, tuple[list[RowGroup], pa.Buffer]]) -> tuple[str, int]:
+            """Return the layout of a file, and the checksum of the layout and the content."""
+            name, (row_groups, content) = item
+            groups = json.dumps(row_groups)
             path = self._incoming / f"{name}.{new.stem}.parquet.{side}"
             with path.open("xb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            return zlib.crc32(content)
+            return groups, zlib.crc32(content, zlib.crc32(groups.encode()))
 
         sums = in_threads(write, contents.items(), _AT_ONCE)
         if contents:
             sync(self._incoming)
         part = time.time_ns()  # never used again, as a count would be after the catalog was made again
-        values = [part, new.stem, new.kind, SCHEMA_VERSION, len(new.members), new.rows]
-        tx.db.execute(
-            "INSERT INTO parts (part, stem, kind, schema, transcripts, rows) VALUES (?, ?, ?, ?, ?, ?)", values
-        )
-        tx.db.executemany(
-            "INSERT INTO layouts (part, name, groups, crc) VALUES (?, ?, ?, ?)",
-            [
-                (part, name, json.dumps(groups), crc)
-                for (name, (groups, _)), crc in zip(contents.items(), sums, strict=True)
-            ],
-        )
-        tx.db.executemany(
-            "INSERT OR REPLACE INTO members (kind, transcript_id, part, place, source, stamp, status) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [(new.kind, i, part, *member[1:]) for i, member in new.members.items()],
-        )
+        about = {"part": part, "stem": new.stem, "kind": new.kind, "schema": SCHEMA_VERSION}
+        tx.put("parts", [about | {"transcripts": len(new.members), "rows": new.rows}])
+        layouts = [
+            {"part": part, "name": name, "groups": groups, "crc": crc}
+            for name, (groups, crc) in zip(contents, sums, strict=True)
+        ]
+        tx.put("layouts", layouts)
+        members = [
+            {"kind": new.kind, "transcript_id": i, **member._asdict(), "part": part}
+            for i, member in new.members.items()
+        ]
+        tx.put("members", members)
         return part
 
     def _retire(self, tx: Writing, part: int) -> None:

@@ -16,11 +16,12 @@ from voxframe.corpus.archive import Archive
 from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.opening import read_file
 from voxframe.corpus.records import decoded
+from voxframe.corpus.snapshots import open_snapshot
 from voxframe.corpus.store import View
 from voxframe.corpus.tables import PartDamagedError, PartReplacedError
 from voxframe.errors import CorpusError, PayloadError
 
-_REBUILD = "`voxframe doctor --rebuild-ledger` makes it again"
+_REBUILD = "`voxframe doctor --rebuild-ledger` makes {} again from records/ and raw/"
 
 
 def problems(archive: Archive) -> Iterator[str]:
@@ -29,8 +30,11 @@ def problems(archive: Archive) -> Iterator[str]:
         return
     catalog = archive.catalog
     if not catalog.is_sound():
-        yield f"{catalog.path} is missing or damaged; {_REBUILD} from records/ and raw/"
+        yield f"{catalog.path} is missing or damaged; {_REBUILD.format('it')}"
         return
+    if bad := catalog.bad_rows():
+        rows = quantity(sum(map(len, bad.values())), "row")
+        yield f"{rows} of {catalog.path} ({', '.join(bad)}) had a wrong checksum; {_REBUILD.format('them')}"
     yield from _records(archive)
     for view in get_args(View):
         yield from _payloads(archive, view)
@@ -43,6 +47,11 @@ def problems(archive: Archive) -> Iterator[str]:
                 except PartDamagedError as error:
                     yield f"{error}; the next read makes it again"
     yield from _indexes(archive)
+    for path in archive.path.glob("snapshots/v=*"):
+        try:
+            open_snapshot(path).verify()
+        except CorpusError as error:
+            yield str(error)
 
 
 def _records(archive: Archive) -> Iterator[str]:
@@ -75,7 +84,7 @@ def _records(archive: Archive) -> Iterator[str]:
 
 
 def _payloads(archive: Archive, view: View) -> Iterator[str]:
-    for stem in archive.store.listing(view):
+    for stem in sorted(archive.store.listing(view)):
         transcript_id = archive.store.id_of(stem)
         try:
             archive.make(transcript_id, view)
@@ -84,9 +93,15 @@ def _payloads(archive: Archive, view: View) -> Iterator[str]:
 
 
 def _tables(archive: Archive, view: View) -> Iterator[str]:
+    gone = archive.orphans(view)
+    for transcript_id in sorted(gone):
+        yield (
+            f"the payload ({view}) of {transcript_id!r} is gone: restore it from a backup, get it again with "
+            f"Corpus.sync() if it was submitted from here, or delete the rest with Corpus.forget({transcript_id!r})"
+        )
     with warnings.catch_warnings(record=True) as caught, clear_errors(archive.path):
         warnings.simplefilter("always")
-        stale = archive.stale(view, verify=True)
+        stale = [i for i in archive.stale(view, verify=True) if i not in gone]
     yield from (str(warning.message) for warning in caught)
     if stale:
         yield (
@@ -98,7 +113,11 @@ def _tables(archive: Archive, view: View) -> Iterator[str]:
 def _indexes(archive: Archive) -> Iterator[str]:
     for path in sorted(archive.path.glob("search/*.arrow")):
         with contextlib.suppress(FileNotFoundError):
-            if path.name[:8] != f"{zlib.crc32(read_file(path)):08x}":
+            try:
+                is_damaged = path.name[:8] != f"{zlib.crc32(read_file(path)):08x}"
+            except CorpusError:
+                is_damaged = True
+            if is_damaged:
                 yield f"{path} is damaged; the next search makes it again, or delete the folder {path.parent}"
     for path in sorted(archive.path.glob("meaning/*.parquet")):
         try:

@@ -160,10 +160,15 @@ class SearchIndex:
         if name in self._open:
             return self._open[name]
         path = self._folder / name
-        is_same = manifest.segments[name].stamp == _stamp(path)  # differs if the index was copied
-        if not is_same and name[:8] != f"{zlib.crc32(read_file(path)):08x}":
-            raise pa.ArrowInvalid(f"the checksum of {name} does not match")
-        return IndexSegment.open(path)
+        try:
+            is_same = manifest.segments[name].stamp == _stamp(path)  # differs if the index was copied
+            if not is_same and name[:8] != f"{zlib.crc32(read_file(path)):08x}":
+                raise pa.ArrowInvalid(f"the checksum of {name} does not match")
+            return IndexSegment.open(path)
+        except FileNotFoundError:
+            raise
+        except (OSError, CorpusError) as error:
+            raise pa.ArrowInvalid(str(error)) from None
 
     def _read(self) -> Manifest:
         """Return the contents in the catalog, the same object while they are unchanged."""
@@ -174,7 +179,9 @@ class SearchIndex:
                 return Manifest()
             if self._known[0] != version:
                 segments = self._catalog.rows("SELECT name, words, documents, stamp FROM segments")
-                documents = self._catalog.rows("SELECT file, segment, place, stamp, content FROM documents")
+                documents = self._catalog.rows(
+                    "SELECT file, segment, place, d.stamp, content FROM documents d JOIN segments ON segment = name"
+                )
                 self._known = (
                     version,
                     Manifest(
