@@ -83,8 +83,9 @@ two cores with four sessions that speak nearly without pauses (`python -m tests.
 A session uses up to half a core during speech, so the server accepts two per core and rejects more with 4102. If
 recognition is more than 15 s late, the session ends with 1013. If a decoding process crashes, another one takes over.
 
-Errors are objects with `error`: 400, 401, 404, 405, 408, 413, 429, 431, 500, 503, 504, 507; and 403 for pages of other
-origins and for signed URLs that are invalid or expired.
+Errors are objects with `error`: 400, 401, 404, 405, 408, 413, 429, 500, 503, 504, 507; and 403 for pages of other
+origins and for signed URLs that are invalid or expired. What is no HTTP gets a 400 in plain text. The server is made
+for clients on this machine: slow headers, floods of pings, and clients that do not read a stream have no limit.
 
 Limits: JSON of 5 MB, uploads of 2.2 GB, lists of 200, word-search phrases of 5 words, 1,000 boosted terms of 100
 characters, ten hours of audio. For the language model: 100 transcripts or 100 hours, and 4,000 output tokens.

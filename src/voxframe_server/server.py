@@ -34,7 +34,7 @@ _PARENT_CHECK_SECONDS = 1.0
 
 #: Options of uvicorn for the streaming socket.
 SOCKETS: dict[str, Any] = {
-    "ws": "voxframe_server.http.uvicorn_protocols:WebSocketProtocol",
+    "ws": "websockets-sansio",
     "ws_ping_interval": 5.0,  # keeps idle connections open
     "ws_ping_timeout": None,  # a client may be busy for long, such as a notebook; lost clients reach the idle limit
     "ws_max_size": 1 << 20,  # two seconds of audio at the highest rate, in base64, are 256 kB
@@ -115,7 +115,6 @@ def serve(
         from voxframe_engine.speech.engines import select_engine
         from voxframe_server.http.app import make_app
         from voxframe_server.http.middleware import LOOPBACK, ActivityMonitor
-        from voxframe_server.http.uvicorn_protocols import HTTPProtocol
         from voxframe_server.jobs import webhook_delivery
         from voxframe_server.jobs.database import UnusableDatabaseError
     except ModuleNotFoundError as error:
@@ -199,7 +198,7 @@ def serve(
     config = uvicorn.Config(
         monitor,
         loop="asyncio",
-        http=HTTPProtocol,
+        http="h11",
         log_config=None,
         access_log=False,
         server_header=False,

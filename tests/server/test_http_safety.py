@@ -25,7 +25,6 @@ from voxframe_server.data_dir import DataDir
 from voxframe_server.http import request_bodies
 from voxframe_server.http.app import _http_error
 from voxframe_server.http.middleware import ErrorMiddleware
-from voxframe_server.http.uvicorn_protocols import HTTPProtocol
 from voxframe_server.jobs.redacted_audio_store import RedactedAudioStore
 
 LIMIT = 3_000_000
@@ -52,7 +51,7 @@ def answer_of(connection):
 
 @pytest.fixture
 def small(tmp_path, monkeypatch):
-    """URL and data directory of an upload server with a small limit and short timeouts."""
+    """URL and data directory of an upload server with a small limit and a short timeout."""
     data_dir = DataDir(tmp_path / "data")
     data_dir.make()
     monkeypatch.setattr(request_bodies, "STALLED", 0.5)
@@ -60,11 +59,8 @@ def small(tmp_path, monkeypatch):
     async def upload(request):
         return PlainTextResponse(await request_bodies.save_upload(request, data_dir, LIMIT))
 
-    class Impatient(HTTPProtocol):
-        head_seconds = 0.5
-
     app = Starlette(routes=[Route("/", upload, methods=["POST"])], exception_handlers={HTTPException: _http_error})
-    config = uvicorn.Config(app, http=Impatient, log_config=None, timeout_graceful_shutdown=1)
+    config = uvicorn.Config(app, http="h11", log_config=None, timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
@@ -112,18 +108,6 @@ def test_an_upload_is_flushed_before_it_gets_its_name(small, monkeypatch):
     assert "." not in flushed[-1][1]
 
 
-def test_incomplete_headers_are_a_408(small):
-    """Headers that arrive too slowly are a 408; a connection that sends nothing is closed."""
-    with connect(small[0]) as slow, connect(small[0]) as silent:
-        slow.sendall(b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n")
-        threading.Timer(0.3, lambda: slow.sendall(b"X-A: 1\r\n")).start()
-        status, headers, body = answer_of(slow)
-        assert status == 408
-        assert headers["content-type"] == "application/json"
-        assert "headers of the request" in json.loads(body)["error"]
-        assert silent.recv(10) == b""
-
-
 def test_an_incomplete_body_is_a_408_and_leaves_no_file(small):
     """An upload that stalls is a 408 and leaves no file."""
     url, data_dir = small
@@ -133,14 +117,6 @@ def test_an_incomplete_body_is_a_408_and_leaves_no_file(small):
     assert status == 408
     assert "stalled" in json.loads(body)["error"]
     assert list(data_dir.uploads.iterdir()) == []
-
-
-def test_the_header_time_limit_does_not_apply_between_requests(small):
-    """The time limit for headers does not run between two requests."""
-    with requests.Session() as session:
-        assert session.post(small[0], data=b"one", timeout=20).status_code == 200
-        time.sleep(0.8)
-        assert session.post(small[0], data=b"two", timeout=20).status_code == 200
 
 
 @pytest.mark.skipif(not psutil.LINUX, reason="peak memory is read from /proc")
@@ -217,29 +193,24 @@ def test_a_line_break_in_a_path_forges_no_line_of_the_log(caplog):
 
 
 @pytest.mark.parametrize(
-    ("sent", "status"),
+    "sent",
     [
-        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400),
-        (b"GET /\r\n\r\n", 400),
-        (b"GET / HTTP/1.1\r\n\r\n", 400),
-        (b"GET / HTTP/1.0\r\n\r\n", 400),
-        (b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: 127.0.0.1\r\n\r\n", 400),
-        (b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: \x00\r\n\r\n", 400),
-        (b"POST /v2/upload HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400),
-        (b"POST /v2/upload HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -1\r\n\r\n", 400),
-        (b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 431),
-        (b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: " + b"a" * 100_000 + b"\r\n\r\n", 431),
-        (b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n" + b"X-A: a\r\n" * 20_000 + b"\r\n", 431),
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+        b"GET /\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.0\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: 127.0.0.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: \x00\r\n\r\n",
+        b"POST /v2/upload HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        b"POST /v2/upload HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -1\r\n\r\n",
     ],
 )
-def test_malformed_requests_get_an_error_object(service, sent, status):
-    """Malformed, contradictory and endless headers get an error object, without authentication."""
+def test_malformed_requests_are_a_400(service, sent):
+    """Malformed and contradictory headers are a 400, without authentication, and the next request succeeds."""
     with connect(service.url) as connection:
         connection.sendall(sent)
-        found, headers, body = answer_of(connection)
-    assert found == status
-    assert headers["content-type"] == "application/json"
-    assert json.loads(body).keys() == {"error"}
+        assert answer_of(connection)[0] == 400
+    assert service.get("/v2/transcript").status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -335,19 +306,14 @@ def test_deep_and_wide_json_is_answered_at_once(service):
 @pytest.mark.parametrize("line", ["POST /v2/upload", "POST /v2/transcript", "GET /v2/transcript", "POST /nowhere"])
 def test_a_malformed_body_ends_its_connection_only(service, line, together):
     """A body with an invalid chunk closes its connection, whether the response was sent before or not."""
-    before = service.log.read_text().count("Traceback")
     head = head_of(service, f"{line} HTTP/1.1", "Transfer-Encoding: chunked")
     with connect(service.url) as connection:
         connection.sendall(head + b"no chunk\r\n" if together else head + b"1\r\na\r\n")
         if not together:
             time.sleep(0.3)
             connection.sendall(b"no chunk\r\n")
-        status, headers, body = answer_of(connection)
-    assert status in (200, 400, 404)
-    assert headers["content-type"] == "application/json"
-    assert json.loads(body)
+        assert answer_of(connection)[0] in (200, 400, 404)
     assert service.get("/v2/transcript").status_code == 200
-    assert service.log.read_text().count("Traceback") == before
     assert not list((service.data_dir / "uploads").glob(".*"))
 
 

@@ -1,6 +1,7 @@
 import base64
 import contextlib
 import json
+import os
 import socket
 import threading
 import time
@@ -546,3 +547,33 @@ def test_the_log_shows_no_token(service: Any) -> None:
     assert "stream" in log
     assert token not in log
     assert KEY not in log
+
+
+def test_pings_at_the_rate_of_clients_are_all_answered(service: Any) -> None:
+    """All of 200 pings within a second are answered."""
+    with open_stream(service.url) as stream:
+        stream.recv(30)
+        answered = [stream.ping(os.urandom(8)) for _ in range(200)]
+        assert all(pong.wait(20) for pong in answered)
+        stream.send('{"terminate_session": true}')
+        assert rest(stream)[1] == 1000
+
+
+def test_a_flood_of_messages_ends_its_session(service: Any) -> None:
+    """Messages that arrive faster than they are processed end the session with code 4029."""
+    with open_stream(service.url) as stream:
+        stream.recv(30)
+        listener = listeners(psutil.Process(service.process.pid))[0]
+        listener.suspend()
+        try:
+            for _ in range(40_000):
+                stream.send('{"force_end_utterance": true}')
+        except ConnectionClosed:
+            pass
+        messages, code = rest(stream)
+    assert code == 4029
+    assert "10000 of them wait" in messages[-1]["error"]
+    until = time.monotonic() + 40
+    while listeners(psutil.Process(service.process.pid)):
+        assert time.monotonic() < until
+        time.sleep(0.1)

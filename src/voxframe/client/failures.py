@@ -124,7 +124,7 @@ def _embedded_ended(method: str, path: str, base_url: str, *, possibly_delivered
 
 
 def from_requests(
-    error: requests.RequestException | TooLarge | ValueError,
+    error: Exception,
     method: str,
     path: str,
     base_url: str,
@@ -146,13 +146,12 @@ def from_requests(
         return _over_limit(limits, host, request, slow=isinstance(exceeded, TooSlow))
     if isinstance(error, requests.exceptions.SSLError):
         reason = next((getattr(c, "verify_message", "") for c in causes if getattr(c, "verify_message", "")), "")
-        if limits.awaited and not reason:
+        if not reason:  # it may have failed before or after the request was sent
             return ServiceUnreachableError(
-                f"the secure connection to {host} was lost before the response was complete {request}"
+                f"the secure connection to {host} failed before the response was complete {request}. Check base_url"
             )
         return _unsent(
-            f"no secure connection to {host}: {reason or 'the handshake failed'} {request}. Check base_url and "
-            "the machine's certificates"
+            f"no secure connection to {host}: {reason} {request}. Check base_url and the machine's certificates"
         )
     if isinstance(
         error, requests.exceptions.InvalidURL | requests.exceptions.InvalidSchema | requests.exceptions.MissingSchema
@@ -173,15 +172,14 @@ def from_requests(
         refused = any(getattr(c, "errno", None) == errno.ECONNREFUSED for c in causes)
         reason = "connection refused" if refused else "the network is unreachable"
         return _unsent(f"no connection to {host}: {reason} {request}. Check base_url and that the service is running")
-    if isinstance(error, requests.Timeout) or any(isinstance(c, TimeoutError) for c in causes):
+    if isinstance(error, requests.Timeout) or any(
+        isinstance(c, TimeoutError | urllib3.exceptions.TimeoutError) for c in causes
+    ):
         return ServiceTimeoutError(f"no response from {host} within {read_timeout_s:g} s {request}")
     garbage = next((reason for cause in causes if (reason := _not_http(cause))), None)
     if garbage is not None:
         return ServiceUnreachableError(f"the response of {host} is not valid HTTP: {garbage} {request}. Check base_url")
-    if isinstance(
-        error,
-        requests.ConnectionError | requests.exceptions.ChunkedEncodingError | requests.exceptions.ContentDecodingError,
-    ):
+    if isinstance(error, requests.ConnectionError | urllib3.exceptions.HTTPError):
         return ServiceUnreachableError(f"the connection to {host} was lost before the response was complete {request}")
     if not isinstance(error, requests.RequestException):
         return ServiceError(
@@ -209,8 +207,6 @@ def advised(error: ServiceError, path: str, *, repeatable: bool) -> ServiceError
 
 def _not_http(cause: BaseException) -> str | None:
     """Return how a response violates HTTP, or None if it was cut short or the error is another one."""
-    if isinstance(cause, urllib3.exceptions.InvalidChunkLength):
-        return "its chunks are broken" if cause.length else None
     if isinstance(cause, urllib3.exceptions.DecodeError):
         return "its compressed body is broken"
     if isinstance(cause, http.client.RemoteDisconnected | http.client.IncompleteRead):
@@ -234,7 +230,7 @@ def _over_limit(limits: ResponseLimits, host: str, request: str, *, slow: bool) 
         )
     if slow:
         return ResponseTooSlowError(
-            f"the response of {host} was not complete {limits.seconds:g} s after its first byte; {limits.received:,} "
+            f"the response of {host} was not complete {limits.seconds:g} s after its headers; {limits.received:,} "
             f"bytes had arrived {request}. Check the network, or allow more time with connect(timeout=...) or "
             f"{ENVIRONMENT['timeout']}"
         )

@@ -11,35 +11,32 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from http.cookiejar import DefaultCookiePolicy
 from typing import Any, Literal
 from urllib.parse import urljoin, urlsplit
 
 import requests
+import urllib3
+from requests.adapters import HTTPAdapter
 
 from voxframe._text import masked
 from voxframe.client import failures
 from voxframe.client.async_bridge import Workers, check_wanted, stop_event
 from voxframe.client.failures import RetryBudget, pause
 from voxframe.client.response import HTTPResponse
-from voxframe.client.response_limits import (
-    Download,
-    LimitedAdapter,
-    ResponseLimits,
-    TooLarge,
-    is_limited,
-    read_content,
-)
+from voxframe.client.response_limits import Download, ResponseLimits, TooLarge, TooSlow, read_content
 from voxframe.errors import OptionError, ServiceError, VoxframeError
 from voxframe.settings import MAX_RESPONSE_MB, RESPONSE_TIMEOUT_S, Secret, is_loopback
 
 log = logging.getLogger(__name__)
+_requesting: ContextVar[bool] = ContextVar("voxframe_requesting", default=False)
 
 
 def _mask_urls(record: logging.LogRecord) -> bool:
     """Mask signatures in the URLs that urllib3 logs about requests of voxframe."""
-    if is_limited() and isinstance(record.args, tuple):
+    if _requesting.get() and isinstance(record.args, tuple):
         record.args = tuple(masked(value) if isinstance(value, str) else value for value in record.args)
     return True
 
@@ -47,6 +44,8 @@ def _mask_urls(record: logging.LogRecord) -> bool:
 logging.getLogger("urllib3.connectionpool").addFilter(_mask_urls)
 
 _REDIRECTS = 5
+#: Errors of a request without a whole response. ValueError: an invalid URL in a redirect.
+_FAILURES = (requests.RequestException, urllib3.exceptions.HTTPError, TooSlow, TooLarge, ValueError)
 #: Note on a KeyboardInterrupt between two requests, when no request can have been processed without a response.
 NOTHING_UNDER_WAY = "Interrupted between two requests to the service; none is in progress."
 
@@ -176,7 +175,6 @@ class Transport:
             with (
                 self._limiter.slot(),
                 self._session(keep=True) as session,
-                limits.applied(),
                 session.get(
                     url,
                     headers=dict(headers),
@@ -185,10 +183,10 @@ class Transport:
                     stream=True,
                 ) as response,
             ):
-                yield Download(response, path, lambda: self._read(response, "GET", path, limits))
+                yield Download(response, path, limits, lambda: self._read(response, "GET", path, limits))
         except VoxframeError:
             raise
-        except (requests.RequestException, TooLarge, ValueError) as error:
+        except _FAILURES as error:
             log.debug("GET %s: %s", path, masked(repr(error)))
             raise failures.from_requests(error, "GET", path, url, self._timeouts[1], limits) from None
 
@@ -241,7 +239,7 @@ class Transport:
         url, stream = self.base_url + path, body() if body else None
         headers = {"Content-Type": "application/json" if stream is None else "application/octet-stream"}
         try:
-            with self._limiter.slot(), self._session(keep=repeatable) as session, limits.applied():
+            with self._limiter.slot(), self._session(keep=repeatable) as session:
                 for hop in range(_REDIRECTS + 1):
                     with session.request(
                         method,
@@ -258,11 +256,10 @@ class Transport:
                         if target is None or hop == _REDIRECTS:
                             return self._read(response, method, path, limits)
                     url, params = target, None
-                    limits.restarts = False
                 raise AssertionError("the last redirect returns")
         except VoxframeError:  # some of them are ValueErrors too
             raise
-        except (requests.RequestException, TooLarge, ValueError) as error:  # ValueError: an invalid URL in a redirect
+        except _FAILURES as error:
             log.debug("%s %s: %s", method, path, masked(repr(error)))
             raise failures.from_requests(error, method, path, self.base_url, timeouts[1], limits) from None
         finally:
@@ -303,21 +300,25 @@ class Transport:
         The service may close a pooled connection at the moment when a request is sent on it. Then the client cannot
         know if the request arrived. A new connection avoids this for requests that must not be sent twice.
         """
-        if not keep:
-            with self._open() as session:
-                session.headers["Connection"] = "close"
-                yield session
-            return
-        with self._lock:
-            # A forked process must not share sockets with its parent.
-            if self._kept is None or self._pid != os.getpid():
-                self._kept, self._pid = self._open(), os.getpid()
-            sessions = self._kept
-        yield sessions
+        token = _requesting.set(True)
+        try:
+            if not keep:
+                with self._open() as session:
+                    session.headers["Connection"] = "close"
+                    yield session
+                return
+            with self._lock:
+                # A forked process must not share sockets with its parent.
+                if self._kept is None or self._pid != os.getpid():
+                    self._kept, self._pid = self._open(), os.getpid()
+                session = self._kept
+            yield session
+        finally:
+            _requesting.reset(token)
 
     def _open(self) -> requests.Session:
         session = requests.Session()
-        adapter = LimitedAdapter(pool_connections=4, pool_maxsize=self.concurrency)
+        adapter = HTTPAdapter(pool_connections=4, pool_maxsize=self.concurrency)
         session.mount("https://", adapter)
         session.mount("http://", adapter)
         session.headers["User-Agent"] = f"voxframe ({platform.python_implementation()} {platform.python_version()})"

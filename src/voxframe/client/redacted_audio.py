@@ -44,7 +44,7 @@ MAX_GB = 20.0
 _TRIES_WITHOUT_PROGRESS = 5
 #: A download continues as long as at least `MIN_BYTES` arrive in `WINDOW_S` seconds.
 MIN_BYTES, WINDOW_S = 64 * 1024, 60.0
-#: A lost connection loses at most this much.
+#: A connection that delivers this much before it is lost is tried again.
 _CHUNK_BYTES = 64 * 1024
 _EXPIRED = "the URL of the file has expired. Request a new one with client.redacted_audio(id)"
 
