@@ -22,6 +22,7 @@ PAYLOADS = Path(__file__).parents[2] / "data" / "payloads"
 
 ESTIMATED = "rows without times, given those of the nearest row of the same speaker"
 LEFT_OUT = "rows without times, left out"
+OTHER = "texts that are read with another speaker, because they have none or begin like a name"
 MARKUP = "captions that a player may read as markup, because SRT has no escapes"
 NO_LENGTH = "captions without a length, shown for 0.8 seconds"
 
@@ -69,7 +70,7 @@ def test_captions(hard: pd.DataFrame, tmp_path: Path) -> None:
     shown = [html.unescape(cue.raw_text.removeprefix(f"<v {cue.voice}>")) for cue in cues]
     assert [(*time, text) for time, text in zip(times, shown, strict=True)] == expected
     assert [cue.voice for cue in cues] == ["A", "B", None]
-    assert written(hard, tmp_path / "a.srt", "srt") == both | {MARKUP: 1}
+    assert written(hard, tmp_path / "a.srt", "srt") == both | {MARKUP: 1, OTHER: 1}
     read = list(srt.parse((tmp_path / "a.srt").read_text()))
     named = [
         (start, end, f"{name}{text}") for name, (start, end, text) in zip(("A: ", "B: ", ""), expected, strict=True)
@@ -270,4 +271,8 @@ def test_hostile_speech_comes_back(tmp_path: Path) -> None:
     with pytest.warns(ExportWarning, match="names with blanks"):
         lines = export.stm(df).splitlines()
     assert [line.split(" ", 5)[5] for line in lines] == [text.lstrip("< ") for text in texts]
-    assert len(list(csv.reader(io.StringIO(export.audacity(df)), delimiter="\t", quoting=csv.QUOTE_NONE))) == len(texts)
+    assert len(
+        list(
+            csv.reader(io.StringIO(export.audacity(df, losses=export.Losses())), delimiter="\t", quoting=csv.QUOTE_NONE)
+        )
+    ) == len(texts)

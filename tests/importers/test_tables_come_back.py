@@ -1,29 +1,148 @@
-"""Exports of tables are read again as transcripts."""
+"""What voxframe exports it reads again, in every format."""
 
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
 import pytest
 
 import voxframe
+from voxframe.errors import ExportWarning, PayloadWarning
+from voxframe.export import FORMATS
+from voxframe.formats import FORMATS as ALL
+from voxframe.formats import SPEECH_FORMATS, TABLE_FORMATS
+from voxframe.schema import TRANSCRIPT_TABLES
+
+_SPOKEN = [
+    ("Ann", [("Good", 100, 300), ("morning,", 310, 700), ("ben.", 800, 1000)]),
+    ("ben", [("Note:", 1500, 1700), ("it", 1700, 1800), ("rains,", 1900, 2200), ("*hard*", 2200, 2500)]),
+    ("Ann", [("Yes.", 4000, 4300)]),
+    ("ben", [("Fine", 5000, 5200), ("&", 5200, 5300), ("dry", 5300, 5900)]),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("format_name", ["csv", "tsv", "jsonl", "parquet"])
-def test_an_exported_table_is_read_again(tmp_path, format_name):
-    """The words and turns of two transcripts come back from a file of a table, with their speakers and times."""
+def _payload(transcript_id: str, *, with_speakers: bool = True) -> dict[str, Any]:
+    utterances = []
+    for speaker, spoken in _SPOKEN:
+        who = {"speaker": speaker if with_speakers else None}
+        words = [{"text": text, "start": start, "end": end, "confidence": 0.5} | who for text, start, end in spoken]
+        text = " ".join(word["text"] for word in words)
+        limits = {"start": words[0]["start"], "end": words[-1]["end"]}
+        utterances.append({"text": text, "confidence": 0.5, "words": words, **limits, **who})
+    words = [word for turn in utterances for word in turn["words"]]
+    text = " ".join(turn["text"] for turn in utterances)
+    return {"id": transcript_id, "status": "completed", "text": text, "words": words, "utterances": utterances}
+
+
+def _corpus(path: Path, sources: Any) -> voxframe.Corpus:
+    corpus = voxframe.Corpus(path)
+    with warnings.catch_warnings(action="ignore"):
+        added = corpus.add(sources)
+    assert not added.left_out
+    return corpus
+
+
+def _rows(df: pd.DataFrame, columns: list[str]) -> list[list[Any]]:
+    return df[columns].astype(object).where(df[columns].notna(), None).to_numpy().tolist()
+
+
+@pytest.mark.parametrize("where", ["folder", "file"])
+@pytest.mark.parametrize("form", SPEECH_FORMATS)
+def test_a_transcript_comes_back_in_every_format(tmp_path: Path, form: str, where: str) -> None:
+    """A folder and a file of a format have the exported rows, but for columns and losses that were reported."""
+    first = _corpus(tmp_path / "first", [_payload("a"), _payload("b")][: 2 if where == "folder" else 1])
+    target = tmp_path / (f"out{FORMATS[form]}" if where == "file" else "out")
+    with warnings.catch_warnings(action="ignore"):
+        result = first.export(target, form)
+    second = _corpus(tmp_path / "second", target)
+    assert len(second) == len(first)
+    kept = [name for name in ("text", "speaker", "start_ms", "end_ms", "confidence") if name not in result.omitted]
+    assert {*kept} == {"text", "speaker", "start_ms", "end_ms", "confidence"} & ALL[form].columns
+    of_words = form in ("ctm", "tsv", "textgrid", "eaf")
+    table = "words" if of_words else "utterances"
+    if form in ("srt", "vtt"):  # captions have times of their own
+        kept = ["text", "speaker"]
+    expected = _rows(first.table(table).sort_values(["transcript_id", "start_ms"], kind="stable"), kept)
+    assert _rows(second.table(table).sort_values(["transcript_id", "start_ms"], kind="stable"), kept) == expected
+    assert not result.losses
+
+
+@pytest.mark.parametrize("form", ["srt", "vtt", "txt", "md", "docx", "audacity", "stm", "labelstudio"])
+def test_a_transcript_without_speakers_comes_back(tmp_path: Path, form: str) -> None:
+    """Texts come back without a speaker, also if they begin like a name."""
+    first = _corpus(tmp_path / "first", [_payload("a", with_speakers=False)])
+    with warnings.catch_warnings(action="ignore"):
+        first.export(tmp_path / "out", form)
+    second = _corpus(tmp_path / "second", tmp_path / "out")
+    assert " ".join(second.table("words")["text"]) == " ".join(first.table("words")["text"])
+    assert set(second.table("utterances")["speaker"].dropna()) == set()
+
+
+@pytest.mark.parametrize("form", ["srt", "txt", "md", "docx"])
+def test_a_turn_without_a_speaker_after_a_named_one_is_counted(form: str) -> None:
+    """These formats cannot say that nobody is known to speak, so the export reports such turns."""
+    turns = pd.DataFrame({"transcript_id": "a", "text": ["Hi.", "Yes."], "start_ms": [0, 9000], "end_ms": [900, 9900]})
+    with pytest.warns(ExportWarning, match="1 texts that are read with another speaker"):
+        getattr(voxframe.export, form)(turns.assign(speaker=["Ann", None]))
+
+
+@pytest.mark.parametrize("form", TABLE_FORMATS)
+def test_a_data_set_comes_back(tmp_path: Path, form: str) -> None:
+    """Every table has the same rows: words, turns, results of analyses and unknown fields, of captions and payloads."""
     srt = "1\n00:00:01,000 --> 00:00:02,000\nAnn: Good day.\n\n2\n00:00:03,000 --> 00:00:04,000\nBen: Hello.\n"
-    srt += "\n3\n00:00:05,000 --> 00:00:06,000\nAnn: Yes.\n\n4\n00:00:07,000 --> 00:00:08,000\nBen: No.\n"
-    first = voxframe.Corpus(tmp_path / "first")
-    for name in ("x", "y"):
-        (tmp_path / f"{name}.srt").write_text(srt)
-        first.add(tmp_path / f"{name}.srt")
-    for table, columns in (
-        ("words", ["transcript_id", "text", "speaker", "start_ms", "end_ms"]),
-        ("utterances", ["transcript_id", "text", "speaker", "start_ms", "end_ms"]),
-    ):
-        if format_name == "tsv" and table != "words":
-            continue
-        target = tmp_path / f"{table}.{format_name}"
-        first.export(target, format_name, tables=None if format_name == "tsv" else [table])
-        second = voxframe.Corpus(tmp_path / f"second {table}")
-        assert second.add(target).added == 2
-        assert len(second.table(table)) == len(first.table(table))
-        texts = [corpus.table(table)[columns[1:]].to_numpy().tolist() for corpus in (first, second)]
-        assert sorted(texts[0]) == sorted(texts[1])
+    (tmp_path / "c.srt").write_text(srt)
+    call = Path(__file__).parents[2] / "data/payloads/call.json"
+    first = _corpus(tmp_path / "first", [_payload("a") | {"mood": {"joy": [0.5]}}, tmp_path / "c.srt", call])
+    first.export(tmp_path / "out", form)
+    second = _corpus(tmp_path / "second", tmp_path / "out")
+    for name in TRANSCRIPT_TABLES:
+        with warnings.catch_warnings(action="ignore"):  # no rows
+            tables = [corpus.table(name) for corpus in (first, second)]
+        keys = [column for column in tables[0] if column in ("transcript_id", "label") or column.endswith("_idx")]
+        before, after = (
+            table.sort_values(keys).reset_index(drop=True).drop(columns="source", errors="ignore") for table in tables
+        )
+        pd.testing.assert_frame_equal(before, after)
+    loaded = voxframe.load_words(tmp_path / "out")
+    assert sorted(loaded["text"]) == sorted(first.table("words")["text"])
+
+
+@pytest.mark.parametrize("table", ["words", "utterances"])
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_one_exported_table_comes_back(tmp_path: Path, form: str, table: str) -> None:
+    """The words or the turns of two transcripts come back from one file, with their speakers, times and confidences."""
+    first = _corpus(tmp_path / "first", [_payload("a"), _payload("b")])
+    first.export(tmp_path / f"{table}.{form}", form, tables=[table])
+    second = _corpus(tmp_path / "second", tmp_path / f"{table}.{form}")
+    columns = ["transcript_id", "utterance_idx", "text", "speaker", "start_ms", "end_ms", "confidence"]
+    assert _rows(second.table(table), columns) == _rows(first.table(table), columns)
+
+
+def test_values_of_folders_of_a_data_set_stay_text(tmp_path: Path) -> None:
+    """A data set that is divided by speaker comes back, also for a speaker whose label looks like a number."""
+    payload = _payload("a")
+    for item in [*payload["words"], *payload["utterances"]]:
+        item["speaker"] = "001" if item["speaker"] == "Ann" else "a/b=c"
+    first = _corpus(tmp_path / "first", [payload])
+    first.export(tmp_path / "out", "parquet", partition_by="speaker")
+    second = _corpus(tmp_path / "second", tmp_path / "out")
+    assert _rows(second.table("words"), ["text", "speaker"]) == _rows(first.table("words"), ["text", "speaker"])
+
+
+@pytest.mark.parametrize("name", ["LICENSE.txt", "readme.txt", "requirements.txt", "Read_me first.txt"])
+def test_text_about_other_files_is_no_transcript(tmp_path: Path, name: str) -> None:
+    """A text file with such a name, without speakers and times, is left out of a folder and reported."""
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / name).write_text("You may copy it.\nNo warranty.\n")
+    (folder / "a.txt").write_text("So it was.\n")
+    (folder / "NOTES.TXT").write_text("Ann: Hi.\nBen: Yes.\n")
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    added = corpus.add(folder)
+    assert (added.transcripts, len(added.left_out)) == (2, 1)
+    assert name in added.left_out[0][0]
+    with pytest.warns(PayloadWarning, match="1 of 3 payloads cannot be read"):
+        assert len(voxframe.load_transcripts(folder)) == 2

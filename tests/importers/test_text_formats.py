@@ -18,7 +18,8 @@ from pympi import Elan
 
 import voxframe
 from voxframe.errors import PayloadError, PayloadWarning
-from voxframe.importers import converted, text_formats, with_speakers
+from voxframe.formats import text_readers
+from voxframe.importers import converted, with_speakers
 
 _NO_TIMES = [None, None]
 
@@ -320,7 +321,7 @@ def test_a_time_begins_a_turn_without_a_name() -> None:
     text = "Ann: Good morning.\n[0:01:15] Good night.\nSleep well."
     for carry, speaker in ((True, "Ann"), (False, None)):
         with pytest.warns(PayloadWarning, match="1 caption or line of 2") if carry else nullcontext():
-            turns = text_formats.plain(text, carry=carry)["utterances"]
+            turns = text_readers.plain(text, carry=carry)["utterances"]
         assert [(turn["speaker"], turn["text"]) for turn in turns] == [
             ("Ann", "Good morning."),
             (speaker, "Good night. Sleep well."),
@@ -329,7 +330,7 @@ def test_a_time_begins_a_turn_without_a_name() -> None:
 
 def test_fractions_of_a_second_may_be_short() -> None:
     """A fraction of one digit counts tenths of a second, as players read it."""
-    (turn,) = text_formats.srt("1\n00:00:01,5 --> 00:00:02,25\nHello.\n")["utterances"]
+    (turn,) = text_readers.srt("1\n00:00:01,5 --> 00:00:02,25\nHello.\n")["utterances"]
     assert (turn["start"], turn["end"]) == (1500, 2250)
 
 
@@ -347,18 +348,18 @@ def test_fractions_of_a_second_may_be_short() -> None:
 def test_only_tags_of_players_are_removed_from_srt(content: str, text: str) -> None:
     """Other words between "<" and ">" are text, because SRT has no escapes and our own export writes them so."""
     cue = f"1\n00:00:01,000 --> 00:00:02,000\n{content}\n"
-    assert [turn["text"] for turn in text_formats.srt(cue)["utterances"]] == [text]
+    assert [turn["text"] for turn in text_readers.srt(cue)["utterances"]] == [text]
     said = {"id": "a", "words": [{"text": word, "start": 0, "end": 9} for word in text.split()]}
     with warnings.catch_warnings(action="ignore"):
         exported = voxframe.export.srt(voxframe.load_words(said))
-    assert text_formats.srt(exported)["text"] == text
+    assert text_readers.srt(exported)["text"] == text
 
 
 def test_fractions_of_a_second_may_be_long_or_missing() -> None:
     """Times as Python writes a timedelta, with microseconds or without a fraction, are read to the millisecond."""
     first, last = timedelta(seconds=1, microseconds=234567), timedelta(hours=101)
     text = f"1\n{first} --> {timedelta(seconds=2)}\nHello.\n\n2\n101:00:00 --> 101:00:00,5\nBye.\n"
-    found = [(turn["text"], turn["start"], turn["end"]) for turn in text_formats.srt(text)["utterances"]]
+    found = [(turn["text"], turn["start"], turn["end"]) for turn in text_readers.srt(text)["utterances"]]
     hours = last // timedelta(milliseconds=1)
     assert found == [("Hello.", 1234, 2000), ("Bye.", hours, hours + 500)]
 
@@ -369,7 +370,7 @@ def test_the_times_of_a_cue_end_the_cue_before() -> None:
     Source: https://www.w3.org/TR/webvtt1/, section 6.1, "collect a WebVTT block".
     """
     text = "WEBVTT\n00:01.000 --> 00:02.000\nHi\n00:02.000 --> 00:03.000\nthere\n"
-    turns = text_formats.webvtt(text)["utterances"]
+    turns = text_readers.webvtt(text)["utterances"]
     assert [(turn["text"], turn["start"], turn["end"]) for turn in turns] == [("Hi", 1000, 2000), ("there", 2000, 3000)]
 
 
@@ -408,7 +409,7 @@ def test_line_ends_and_encodings_of_captions(tmp_path: Path, end: str, encoding:
 def test_blank_lines_in_srt() -> None:
     """The text of a cue lasts until the next cue, as in the library srt; a number before the times is not text."""
     text = "1\n00:00:01,000 --> 00:00:02,000\nHi\n\nthere\n\n42\n\n2\n00:00:03,000 --> 00:00:04,000\n7\n"
-    turns = text_formats.srt(text)["utterances"]
+    turns = text_readers.srt(text)["utterances"]
     assert [turn["text"].split() for turn in turns] == [cue.content.split() for cue in srt.parse(text)]
 
 
@@ -422,13 +423,13 @@ def test_regions_and_spans_of_webvtt() -> None:
         "<v.loud Esme>It's <c.yellow>blue</c> &lt;now&gt;</v>\n\n"
         "00:03.000 --> 00:04.000\n<lang en>No</lang> <ruby>漢<rt>kan</rt></ruby>\n"
     )
-    turns = text_formats.webvtt(text, carry=False)["utterances"]
+    turns = text_readers.webvtt(text, carry=False)["utterances"]
     assert [(turn["speaker"], turn["text"]) for turn in turns] == [("Esme", "It's blue <now>"), (None, "No 漢kan")]
 
 
 def test_labels_without_text_are_no_turns() -> None:
     """Audacity writes a label without text as two times and a tab."""
-    turns = text_formats.audacity("1.0\t1.0\t\n2.0\t3.0\n4.0\t5.0\tHi\n")["utterances"]
+    turns = text_readers.audacity("1.0\t1.0\t\n2.0\t3.0\n4.0\t5.0\tHi\n")["utterances"]
     assert [(turn["text"], turn["start"]) for turn in turns] == [("Hi", 4000)]
 
 
@@ -599,7 +600,7 @@ def test_captions_of_youtube_are_read_once() -> None:
         "today<00:00:02.480><c> we</c><00:00:02.600><c>'re here</c>\n\n"
         f"00:00:04.000 --> 00:00:04.010{at}today we're here\n \n\n00:00:09.000 --> 00:00:10.000{at}today we're here\n"
     )
-    turns = text_formats.webvtt(text)["utterances"]
+    turns = text_readers.webvtt(text)["utterances"]
     assert [(turn["text"], turn["start"], turn["end"]) for turn in turns] == [
         ("hello everyone", 160, 2070),
         ("today we're here", 2080, 4000),

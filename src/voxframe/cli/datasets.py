@@ -13,9 +13,9 @@ from voxframe._text import quantity
 from voxframe.cli.console import CorpusOption, Output, Selected, open_corpus, plain, summary
 from voxframe.corpus.store import EXPORTS
 from voxframe.errors import ExportWarning
-from voxframe.export.table_writer import TABLE_FORMATS
-from voxframe.export.text_formats import srt, vtt
-from voxframe.export.writers import FORMATS, SPEECH_FORMATS, format_of
+from voxframe.export.writers import FORMATS, format_of
+from voxframe.formats import SPEECH_FORMATS, TABLE_FORMATS
+from voxframe.formats.text_writers import srt, vtt
 from voxframe.schema import TRANSCRIPT_TABLES
 
 _TABLES = (*TRANSCRIPT_TABLES, *EXPORTS)

@@ -39,7 +39,7 @@ from voxframe.corpus.services import DefaultClient
 from voxframe.corpus.snapshots import Snapshots
 from voxframe.corpus.speakers import CurrentNames, Speakers
 from voxframe.errors import CorpusError, OptionError
-from voxframe.export.result import ExportResult
+from voxframe.formats.result import ExportResult
 from voxframe.frames import suited
 from voxframe.options import TranscriptOptions, takes_options
 from voxframe.validators import name_list, shown

@@ -13,7 +13,7 @@ from voxframe.corpus.query import Query
 from voxframe.corpus.speakers import Speakers
 from voxframe.errors import CorpusWarning, OptionError
 from voxframe.export.annotation_edits import read_edits
-from voxframe.export.segments import with_turns
+from voxframe.formats.segments import with_turns
 from voxframe.frames.repair import caller
 
 _SHOWN = 5  # changes named in one warning

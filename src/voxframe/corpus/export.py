@@ -33,9 +33,7 @@ from voxframe.errors import CorpusWarning, DamagedFileError, ExportError, Option
 from voxframe.export.data_card import CARD_COLUMNS, DataCard, name_of
 from voxframe.export.delta import DeltaTarget, clear_delta_errors
 from voxframe.export.pii_masking import check_detected, masked_tables, personal_types
-from voxframe.export.result import ExportResult, Losses
-from voxframe.export.segments import with_turns
-from voxframe.export.table_writer import TABLE_FORMATS, TableWriter
+from voxframe.export.table_writer import TableWriter
 from voxframe.export.targets import check_target, file, folder, is_remote
 from voxframe.export.writers import (
     check_options,
@@ -48,6 +46,9 @@ from voxframe.export.writers import (
     write_single,
     write_transcripts,
 )
+from voxframe.formats import TABLE_FORMATS
+from voxframe.formats.result import ExportResult, Losses
+from voxframe.formats.segments import with_turns
 from voxframe.frames.repair import caller
 from voxframe.schema import CORPUS_TABLES, RECORDING_COLUMNS, SCHEMA_VERSION, TRANSCRIPT_TABLES
 from voxframe.validators import Boolean, checked, name_list, shown

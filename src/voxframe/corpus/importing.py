@@ -26,8 +26,10 @@ from voxframe.corpus.store import UNFINISHED
 from voxframe.corpus.table_batch import BYTES_TOGETHER, TOGETHER
 from voxframe.corpus.workers import Result, StoringProcesses, Task
 from voxframe.errors import AudioError, CorpusError, MissingExtraError, OptionError, PayloadError
+from voxframe.formats import SUFFIXES as READ
+from voxframe.formats.datasets import dataset_files, of_folder
+from voxframe.formats.documents import is_prose
 from voxframe.frames.payloads import Head, Members, early_head, encode, head_of, members_of_payloads
-from voxframe.importers import SUFFIXES as IMPORTED
 from voxframe.importers import converted
 from voxframe.validators import shown
 
@@ -41,7 +43,12 @@ MAX_BYTES = 512 * 1024 * 1024
 
 _PACKED = {".gz": "gzip", ".zst": "zstd"}
 #: Suffixes of payload files.
-SUFFIXES = tuple(f"{plain}{packed}" for plain in (".json", ".jsonl", ".ndjson", *IMPORTED) for packed in ("", *_PACKED))
+_PLAIN = tuple(dict.fromkeys((".json", ".jsonl", ".ndjson", *READ)))
+SUFFIXES = tuple(f"{plain}{packed}" for plain in _PLAIN for packed in ("", *_PACKED))
+#: Payload files, for messages.
+ENDINGS = f"{', '.join(_PLAIN)}, also with {' or '.join(_PACKED)}"
+#: Data cards of exports, which are in the folder with the transcripts.
+_CARDS = frozenset({"README.md", "README.txt", "_README.md"})
 #: Fields of which every transcript has at least one.
 _FINISHED = frozenset({"status", "words", "utterances"})
 
@@ -58,6 +65,7 @@ class _Found(NamedTuple):
         is_alone: True if it is the only payload of the file.
         head: Its head, instead of its fields, if only its beginning was read.
         document: Result of `frames.decode_transcript`, instead of its fields.
+        recording: Name of its recording, if it is known.
     """
 
     name: str
@@ -68,6 +76,7 @@ class _Found(NamedTuple):
     is_alone: bool = True
     head: Head | None = None
     document: Any = None
+    recording: str | None = None
 
 
 @dataclass
@@ -294,13 +303,38 @@ class _Adding:
 
 
 def files_at(text: str) -> list[Path]:
-    """Return the file with this path, or the payload files and zips in this folder, or the files of this pattern."""
+    """Return the file with this path, or the payload files, zips and data sets in a folder, or files of a pattern."""
     path = as_path(text)
     if path.is_dir():
-        return sorted(p for p in path.rglob("*") if (is_payload_file(p.name) or _is_zip(p.name)) and p.is_file())
+        return _in_folder(path)
     if path.exists():
         return [path]
     return sorted(p for p in map(Path, glob.glob(str(path), recursive=True)) if p.is_file())  # noqa: PTH207
+
+
+def _in_folder(folder: Path) -> list[Path]:
+    """Return the payload files and zips in a folder, and the folders of data sets, each as a whole."""
+    tables = dataset_files(folder)
+    found = [folder] if tables else []
+    in_tables = {path for paths in tables.values() for path in paths}
+    is_export = any((folder / name).exists() for name in ("SHA256SUMS", "_SHA256SUMS"))
+    for path in sorted(folder.iterdir()):
+        if path.is_dir():
+            found += [] if path.is_symlink() or path.name in tables else _in_folder(path)
+        elif (is_payload_file(path.name) or _is_zip(path.name)) and path not in in_tables and path.is_file():
+            is_card = is_export and path.name in _CARDS
+            found += [] if is_card or _is_prose(path) else [path]
+    return found
+
+
+def _is_prose(path: Path) -> bool:
+    """Return True for Markdown that is no transcript: notes, documentation and licences."""
+    if path.suffix.lower() != ".md":
+        return False
+    try:
+        return is_prose(path.read_text("utf-8", "replace"))
+    except OSError:
+        return False
 
 
 def _sources(source: object) -> list[str | bytes]:
@@ -312,7 +346,7 @@ def _sources(source: object) -> list[str | bytes]:
     text = os.fspath(source) if isinstance(source, str | os.PathLike) else None
     if not isinstance(text, str) or not text:
         raise PayloadError(f"payloads must be files, folders, patterns, zips, dicts or JSON bytes, got {source!r:.100}")
-    why = f"check the path. Payload files end in {', '.join(SUFFIXES)} or .zip"
+    why = f"check the path. Payload files end in {ENDINGS}; or .zip"
     try:
         found = files_at(text)
     except OSError as error:  # it is too long, or a folder may not be read
@@ -330,6 +364,8 @@ def _payloads(source: Path | bytes, number: int, *, reads_all: bool) -> Iterator
         yield from _each(f"source {number} (counted from 0)", source, file="", reads_all=reads_all)
     elif _is_zip(source.name):
         yield from _zipped(source)
+    elif source.is_dir():
+        yield from _in_dataset(source)
     else:
         try:
             with source.open("rb") as file:
@@ -338,6 +374,16 @@ def _payloads(source: Path | bytes, number: int, *, reads_all: bool) -> Iterator
             yield _Found(str(source), _unreadable(error))
         else:
             yield from _each(str(source), data, reads_all=reads_all)
+
+
+def _in_dataset(folder: Path) -> Iterator[_Found]:
+    """Yield each transcript of a folder with exported tables."""
+    try:
+        for recording, payload in of_folder(folder):
+            for _, raw, members in members_of_payloads(encode(payload)):
+                yield _Found(f"{folder}:{payload['id']}", raw, members, recording=recording)
+    except PayloadError as error:
+        yield _Found(str(folder), error)
 
 
 def _is_zip(name: str) -> bool:
@@ -419,7 +465,7 @@ def _recording(found: _Found, head: Head) -> tuple[str, str | None, str]:
     first, second = (stem, of_address) if found.is_alone and stem != head.id else (of_address, stem)
     audio = canonical(unmarked(address)) if is_address(address) and of_address else ""
     source = found.source or head.audio_url
-    name = first or second or tidy(str(head.id)) or "transcript"
+    name = found.recording or first or second or tidy(str(head.id)) or "transcript"
     return name, None if source is None else storable(source), storable(audio)
 
 

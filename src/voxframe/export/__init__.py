@@ -1,12 +1,12 @@
 """Export of DataFrames to files for other tools: data sets, captions, annotations and scoring formats."""
 
 from voxframe.export.annotation_edits import read_edits
-from voxframe.export.annotation_formats import eaf, label_studio, label_studio_config, textgrid
 from voxframe.export.delta import open_delta
 from voxframe.export.pii_masking import mask
-from voxframe.export.result import ExportResult, Losses
-from voxframe.export.text_formats import audacity, ctm, docx, md, rttm, srt, stm, tsv, txt, vtt
 from voxframe.export.writers import FORMATS, write
+from voxframe.formats.annotation_writers import eaf, label_studio, label_studio_config, textgrid
+from voxframe.formats.result import ExportResult, Losses
+from voxframe.formats.text_writers import audacity, ctm, docx, md, rttm, srt, stm, tsv, txt, vtt
 
 __all__ = [
     "FORMATS",

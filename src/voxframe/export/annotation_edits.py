@@ -18,10 +18,10 @@ import pandas as pd
 from voxframe._text import join_words
 from voxframe.analysis.speaker_turns import TEXT
 from voxframe.errors import OptionError, PayloadError
-from voxframe.export.annotation_formats import regions, tier_names
-from voxframe.export.result import Losses
-from voxframe.export.segments import SpeechSegment, grouped, joined, whole
-from voxframe.importers.tiers import eaf_tiers, is_word_tier, speaker_of, textgrid_tiers
+from voxframe.formats.annotation_writers import regions, tier_names
+from voxframe.formats.result import Losses
+from voxframe.formats.segments import SpeechSegment, grouped, joined, whole
+from voxframe.formats.tiers import eaf_tiers, is_word_tier, speaker_of, textgrid_tiers
 from voxframe.validators import shown
 
 _COLUMNS = {"transcript_id": TEXT, "action": TEXT, "utterance_idx": "Int64", "word_idx": "Int64", "speaker": TEXT}

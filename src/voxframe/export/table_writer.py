@@ -19,12 +19,9 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from voxframe.errors import OptionError
-from voxframe.export.result import Losses
 from voxframe.export.targets import CARD_KEY, NULL_PARTITION, Folder, partition_folder
+from voxframe.formats.result import Losses
 from voxframe.schema import CORPUS_TABLES, with_pandas
-
-#: Formats for any table, and their file extensions.
-TABLE_FORMATS = {"parquet": ".parquet", "csv": ".csv", "jsonl": ".jsonl", "huggingface": ""}
 
 _EMPTY_FOLDER = "empty texts in a partition column, which are read as nulls"
 _AS_TEXT = "values of a column with several types, written as text"
@@ -42,7 +39,7 @@ class TableWriter:
     Args:
         folder: Directory for the files.
         name: Name of the table and of its folder. None: write the files directly into `folder`.
-        form: One of `TABLE_FORMATS`.
+        form: One of `voxframe.formats.TABLE_FORMATS`.
         losses: Counter for values that the format cannot hold.
         partition_by: Columns whose values become folders (`speaker=A/`), if the table has them; Parquet only.
         escape_formulas: Put an apostrophe before texts that a spreadsheet would run as a formula; CSV only.

@@ -6,7 +6,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import IO, NamedTuple, Protocol
+from typing import IO
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -14,57 +14,17 @@ import pyarrow.parquet as pq
 from voxframe._files import file_name, file_stems
 from voxframe.analysis.recordings import known_names
 from voxframe.errors import OptionError
-from voxframe.export import annotation_formats, text_formats
 from voxframe.export.data_card import DataCard, name_of
-from voxframe.export.result import ExportResult, Losses, warn
-from voxframe.export.segments import LIMITS, with_turns
-from voxframe.export.table_writer import TABLE_FORMATS, TableWriter, arrow, text_of, with_card
+from voxframe.export.table_writer import TableWriter, arrow, text_of, with_card
 from voxframe.export.targets import Folder, check_target, file, folder
+from voxframe.formats import SPEECH_FORMATS, TABLE_FORMATS
+from voxframe.formats.result import ExportResult, Losses, warn
+from voxframe.formats.segments import LIMITS, with_turns
 from voxframe.validators import Boolean, checked, name_list, nearest, shown
 
-
-class _Speech(Protocol):
-    def __call__(self, df: pd.DataFrame, *, losses: Losses | None) -> str | bytes:
-        """Return the content of a file in one speech format."""
-
-
-class SpeechFormat(NamedTuple):
-    """A format of words or turns, with one file per transcript.
-
-    Attributes:
-        text: Returns the content of a file.
-        suffix: File extension.
-        columns: Columns that the format can hold. For captions and tiers, the file name is the transcript id.
-    """
-
-    text: _Speech
-    suffix: str
-    columns: frozenset[str]
-
-
 _NAMED = 3  # tables in a message
-_TIMES = frozenset({"transcript_id", "start_ms", "end_ms"})
-_SPEAKER = frozenset({"speaker", "speaker_name"})
-_TEXT = _TIMES | _SPEAKER | {"text"}
-
-SPEECH_FORMATS = {
-    "srt": SpeechFormat(text_formats.srt, ".srt", _TEXT),
-    "vtt": SpeechFormat(text_formats.vtt, ".vtt", _TEXT),
-    "textgrid": SpeechFormat(annotation_formats.textgrid, ".TextGrid", _TEXT),
-    "eaf": SpeechFormat(annotation_formats.eaf, ".eaf", _TEXT),
-    "audacity": SpeechFormat(text_formats.audacity, ".txt", _TEXT),
-    "rttm": SpeechFormat(text_formats.rttm, ".rttm", _TIMES | _SPEAKER | {"channel"}),
-    "ctm": SpeechFormat(text_formats.ctm, ".ctm", _TIMES | {"text", "channel", "confidence"}),
-    "stm": SpeechFormat(text_formats.stm, ".stm", _TEXT | {"channel"}),
-    "txt": SpeechFormat(text_formats.txt, ".txt", _TEXT - {"end_ms"}),
-    "md": SpeechFormat(text_formats.md, ".md", _TEXT - {"end_ms"}),
-    "docx": SpeechFormat(text_formats.docx, ".docx", _TEXT - {"end_ms"}),
-    "labelstudio": SpeechFormat(annotation_formats.label_studio, ".json", _TEXT | {"audio_url"}),
-    "tsv": SpeechFormat(text_formats.tsv, ".tsv", _TEXT | {"channel", "confidence"}),
-}
-
-#: All formats, and their file extensions.
-FORMATS = TABLE_FORMATS | {name: form.suffix for name, form in SPEECH_FORMATS.items()}
+#: Formats that are written, and the file extensions of exports.
+FORMATS = {name: next(iter(form.suffixes), "") for name, form in (TABLE_FORMATS | SPEECH_FORMATS).items()}
 
 
 def write(
@@ -92,9 +52,8 @@ def write(
     `datasets.load_dataset(target, "words")` loads the table `words` of the format huggingface.
 
     Args:
-        data: Words or turns for speech formats (srt, vtt, textgrid, eaf, rttm, ctm, stm, audacity, txt, md, docx,
-            tsv, labelstudio), or both as {"words": ..., "utterances": ...}: turns then have their own limits and not
-            those of their words. Any DataFrame or dict of tables for parquet, csv, jsonl and huggingface.
+        data: Words or turns for `voxframe.formats.SPEECH_FORMATS`, or both as {"words": ..., "utterances": ...}: turns
+            then have their own limits and not those of their words. Any DataFrame or dict of tables for the others.
         target: Path, or a URL that fsspec supports (`s3://bucket/calls`; extra `remote`).
         format: One of `FORMATS`. None (default): see `format_of`.
         partition_by: Columns whose values become folders; Parquet only. Null and empty text share a folder. A table
@@ -318,7 +277,7 @@ def write_transcripts(
         OptionError: A column is missing.
     """
     if "transcript_id" not in df:
-        SPEECH_FORMATS[format].text(df, losses=losses)  # raises OptionError with the missing columns
+        _content(df, format, losses)  # raises OptionError with the missing columns
     if stems is None:
         ids = [str(transcript_id) for transcript_id in df["transcript_id"].dropna().unique()]
         stems = file_stems(dict(zip(ids, ids, strict=True)) | known_names(ids, df))
@@ -328,8 +287,14 @@ def write_transcripts(
             out.write(_speech(part, format, losses, omitted))
 
 
+def _content(df: pd.DataFrame, format: str, losses: Losses) -> str | bytes:  # noqa: A002
+    text = SPEECH_FORMATS[format].write
+    assert text is not None
+    return text(df, losses=losses)
+
+
 def _speech(df: pd.DataFrame, format: str, losses: Losses, omitted: Losses) -> bytes:  # noqa: A002
-    content = SPEECH_FORMATS[format].text(df, losses=losses)
+    content = _content(df, format, losses)
     for column in df.columns:
         if column not in SPEECH_FORMATS[format].columns | {*LIMITS}:
             omitted[str(column)] += int(df[column].count())

@@ -19,9 +19,10 @@ import pyarrow as pa
 
 from voxframe import frames
 from voxframe.corpus import Corpus
-from voxframe.corpus.importing import SUFFIXES, contents, files_at, is_payload_file, name_fetched
+from voxframe.corpus.importing import ENDINGS, contents, files_at, is_payload_file, name_fetched
 from voxframe.corpus.store import FINAL, View
 from voxframe.errors import PayloadError
+from voxframe.formats.datasets import dataset_files, of_folder
 from voxframe.frames.payloads import encode
 from voxframe.frames.repair import caller
 from voxframe.schema import CORPUS_TABLES
@@ -137,9 +138,9 @@ def _files(source: Source) -> Iterable[Source]:
         return [source]
     if not is_folder and not _PATTERN.search(text):
         return [source]
-    found = [path for path in files_at(text) if not is_folder or is_payload_file(path.name)]
+    found = [path for path in files_at(text) if not is_folder or path.is_dir() or is_payload_file(path.name)]
     if is_folder and not found:
-        raise PayloadError(f"the folder {text!r} has no payload files; they end in {', '.join(SUFFIXES)}")
+        raise PayloadError(f"the folder {text!r} has no payload files; they end in {ENDINGS}")
     return found or [source]
 
 
@@ -181,6 +182,8 @@ def _names_file(text: str) -> bool:
 
 def _read(path: Path) -> Content:
     try:
+        if path.is_dir() and dataset_files(path):
+            return Content(b"[" + b",".join(encode(payload) for _, payload in of_folder(path)) + b"]")
         with path.open("rb") as file:
             return Content(contents(file, str(path)), str(path))
     except OSError as e:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from voxframe._text import PAUSE_MS, join_words, one_line
 from voxframe.errors import OptionError
-from voxframe.export.result import Losses
+from voxframe.formats.result import Losses
 from voxframe.validators import shown
 
 _NEEDED = ("transcript_id", "text", "start_ms", "end_ms")

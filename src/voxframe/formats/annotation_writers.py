@@ -17,9 +17,9 @@ from xml.sax.saxutils import quoteattr
 import pandas as pd
 
 from voxframe.errors import OptionError, PayloadError
-from voxframe.export.result import Losses, counted
-from voxframe.export.segments import SpeechSegment, grouped, joined, transcripts, turns, whole
-from voxframe.importers.tiers import speaker_of
+from voxframe.formats.result import Losses, counted
+from voxframe.formats.segments import SpeechSegment, grouped, joined, transcripts, turns, whole
+from voxframe.formats.tiers import speaker_of
 
 _ALIGNMENT = "http://www.mpi.nl/tools/elan/EAFv3.0.xsd"
 _NONCHARACTERS = "texts or names with characters that XML cannot hold, written without them"

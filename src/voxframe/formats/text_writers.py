@@ -15,8 +15,9 @@ import pandas as pd
 from voxframe import _text
 from voxframe._text import DEFAULT_CHARS, Cue, clock
 from voxframe.errors import MissingExtraError
-from voxframe.export.result import Losses, counted
-from voxframe.export.segments import SpeechSegment, check_columns, grouped, token, transcripts, turns, whole
+from voxframe.formats.names import OTHER_NAME, with_prefixes
+from voxframe.formats.result import Losses, counted
+from voxframe.formats.segments import SpeechSegment, check_columns, grouped, token, transcripts, turns, whole
 from voxframe.validators import Boolean, Integer, checked
 
 _MARKUP = re.compile(r"([\\`*_\[\]<>&|~$#])")
@@ -52,10 +53,10 @@ def txt(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
         '[0:00:00] A: Hi!\n'
     """
     with counted(losses, "txt") as lost:
-        return "".join(
-            f"{f'[{_start(s)}] ' if s.timed else ''}{f'{s.voice}: ' if s.voice else ''}{s.text}\n"
-            for s in _turns(df, "txt", lost)
-        )
+        found = _turns(df, "txt", lost)
+        texts = with_prefixes([(s.voice, s.text, True) for s in found], lost, carry=True)
+        lines = zip(found, texts, strict=True)
+        return "".join(f"{f'[{_start(s)}] ' if s.timed else ''}{text}\n" for s, text in lines)
 
 
 def md(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
@@ -77,9 +78,10 @@ def md(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
         **A** (0:00:00): 2\*3?
     """
     with counted(losses, "md") as lost:
+        found = _turns(df, "md", lost)
+        _count_unnamed(found, lost)
         return "\n".join(
-            f"{f'**{_escaped(s.voice)}**{_blank(s)}' if s.voice else ''}{_mark(s)}{_escaped(s.text)}\n"
-            for s in _turns(df, "md", lost)
+            f"{f'**{_escaped(s.voice)}**{_blank(s)}' if s.voice else ''}{_mark(s)}{_escaped(s.text)}\n" for s in found
         )
 
 
@@ -109,7 +111,9 @@ def docx(df: pd.DataFrame, *, losses: Losses | None = None) -> bytes:
             lost[_NONCHARACTERS] += plain != text
             return plain
 
-        for s in _turns(df, "docx", lost):
+        found = _turns(df, "docx", lost)
+        _count_unnamed(found, lost)
+        for s in found:
             paragraph = document.add_paragraph()
             if s.voice:
                 paragraph.add_run(f"{held(s.voice)}{_blank(s)}").bold = True
@@ -146,6 +150,12 @@ def _escaped(text: str) -> str:
 
 def _turns(df: pd.DataFrame, purpose: str, losses: Losses) -> list[SpeechSegment]:
     return sorted(turns(whole(df, purpose, losses)), key=lambda s: s.start if s.timed else 0)
+
+
+def _count_unnamed(found: list[SpeechSegment], losses: Losses) -> None:
+    """Count turns without a speaker after one with a speaker, which readers give to that speaker."""
+    first = next((n for n, s in enumerate(found) if s.voice), len(found))
+    losses[OTHER_NAME] += sum(s.voice is None for s in found[first:])
 
 
 def _mark(segment: SpeechSegment) -> str:
@@ -192,8 +202,11 @@ def srt(df: pd.DataFrame, *, chars: int = DEFAULT_CHARS, speakers: bool = True, 
     checked("speakers", speakers, Boolean())
     with counted(losses, "srt") as lost:
         captions = []
-        for cue, begins in _captions(df, "srt", chars, lost):
-            text = f"{cue.speaker}: {cue.text}" if speakers and begins and cue.speaker else cue.text
+        cues = list(_captions(df, "srt", chars, lost))
+        texts = [cue.text for cue, _ in cues]
+        if speakers:
+            texts = with_prefixes([(cue.speaker, cue.text, begins) for cue, begins in cues], lost, carry=True)
+        for (cue, _), text in zip(cues, texts, strict=True):
             if "-->" in text:
                 lost[_ARROWS] += 1
             if _MARKUP_OF_PLAYERS.search(text):
@@ -345,10 +358,10 @@ def audacity(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
         ExportWarning: A label cannot hold a value.
     """
     with counted(losses, "audacity") as lost:
-        return "".join(
-            f"{_seconds(s.start)}\t{_seconds(s.end)}\t{f'{s.voice}: ' if s.voice else ''}{s.text}\n"
-            for s in turns(whole(df, "audacity", lost))
-        )
+        found = turns(whole(df, "audacity", lost))
+        texts = with_prefixes([(s.voice, s.text, True) for s in found], lost, carry=False)
+        lines = zip(found, texts, strict=True)
+        return "".join(f"{_seconds(s.start)}\t{_seconds(s.end)}\t{text}\n" for s, text in lines)
 
 
 def _place(name: str, segment: SpeechSegment, losses: Losses) -> str:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from voxframe._text import PAUSE_MS, join_words, one_line, quantity, split_words
 from voxframe.errors import PayloadWarning
-from voxframe.importers.payload import SpokenTurn, SpokenWord
+from voxframe.formats.payload import SpokenTurn, SpokenWord
+from voxframe.formats.result import Losses
 
 # ruff: noqa: RUF001  names have typographic characters
 _WORD = r"[^\W_a-z][\w.'’\-]*"
@@ -23,6 +24,8 @@ PREFIX = re.compile(
 #: A line of only a name and a time, as Otter, Rev and Microsoft Teams write before each turn.
 HEADER = re.compile(rf"^\s*({_NAME})[\s,:]+[\[(]?((?:\d+:)?\d{{1,2}}:\d{{2}}(?:[.,]\d+)?)[\])]?:?\s*$")
 
+OTHER_NAME = "texts that are read with another speaker, because they have none or begin like a name"
+
 
 def are_names(texts: Sequence[str]) -> bool:
     """Return True if the prefixes of texts are names: one of them repeats, or half of the texts have one."""
@@ -30,17 +33,45 @@ def are_names(texts: Sequence[str]) -> bool:
     return bool(prefixes) and (len(set(prefixes)) < len(prefixes) or 2 * len(prefixes) >= len(texts))
 
 
-def split_name(text: str) -> tuple[str | None, str]:
+def split_name(text: str, *, bare: bool = True) -> tuple[str | None, str]:
     """Split "Ann: Yes" into name and text; the name is None if there is none.
+
+    Args:
+        text: The text.
+        bare: Also split names without brackets.
 
     Example:
         >>> split_name("[SPEAKER_00]: Good day"), split_name("at 10: 30")
         (('SPEAKER_00', 'Good day'), (None, 'at 10: 30'))
     """
     found = PREFIX.match(text)
-    if found is None:
+    if found is None or (found[2] and not bare):
         return None, one_line(text)
     return one_line(found[1] or found[2] or found[3]) or None, one_line(text[found.end() :])
+
+
+def with_prefixes(parts: Sequence[tuple[str | None, str, bool]], losses: Losses, *, carry: bool) -> list[str]:
+    """Return texts with names before them, in brackets if readers would not find the names otherwise.
+
+    Args:
+        parts: Speaker and text, and True for those that begin a turn: only these have the name.
+        losses: Counter for parts that are read with another speaker.
+        carry: Readers give texts without a name the name before.
+    """
+    styles = []
+    odd = {voice for voice, _, _ in parts if voice and split_name(f"{voice}: x")[0] != voice}
+    for bracketed in (set[str](), odd, {voice for voice, _, _ in parts if voice}):
+        before = {voice: f"[{voice}]: " if voice in bracketed else f"{voice}: " for voice, _, _ in parts if voice}
+        lines = [f"{before[voice]}{text}" if voice and begins else text for voice, text, begins in parts]
+        named, last, wrong = are_names(lines), None, 0
+        for line, (voice, text, _) in zip(lines, parts, strict=True):
+            name, said = split_name(line, bare=named)
+            last = name or (last if carry else None)
+            wrong += last != voice or said != one_line(text)
+        styles.append((wrong, lines))
+    wrong, lines = min(styles, key=lambda pair: pair[0])
+    losses[OTHER_NAME] += wrong
+    return lines
 
 
 def with_names(turns: Sequence[SpokenTurn], *, carry: bool) -> list[SpokenTurn]:
@@ -56,7 +87,7 @@ def with_names(turns: Sequence[SpokenTurn], *, carry: bool) -> list[SpokenTurn]:
     named = are_names([turn.text for turn in turns if turn.speaker is None])
     found, name, carried = list[SpokenTurn](), None, 0
     for turn in turns:
-        speaker, text = (turn.speaker, turn.text) if turn.speaker is not None or not named else split_name(turn.text)
+        speaker, text = (turn.speaker, turn.text) if turn.speaker is not None else split_name(turn.text, bare=named)
         goes_on = speaker is None and name is not None and carry
         carried += goes_on
         name = name if goes_on else speaker or None

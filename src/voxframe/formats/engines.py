@@ -1,17 +1,13 @@
-"""JSON of other speech engines. Each function takes the parsed document, and names its source.
-
-`ENGINES` recognises each by the fields that only it has.
-"""
+"""JSON of other speech engines. Each function takes the parsed document, and names its source."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, TypeAlias
 
-from voxframe.importers import corpora
-from voxframe.importers.payload import (
+from voxframe.formats.payload import (
     SpokenTurn,
     SpokenWord,
     from_turns,
@@ -24,7 +20,6 @@ from voxframe.importers.payload import (
     tracked,
     turn_of,
 )
-from voxframe.importers.whisper import is_segments, is_whisper, is_whisper_cpp, segments, whisper_cpp
 
 Document: TypeAlias = Mapping[str, Any]
 
@@ -298,47 +293,13 @@ def _camel_case(value: Any) -> Any:
     return [_camel_case(inner) for inner in value] if isinstance(value, list) else value
 
 
-def _is_google(document: Document) -> bool:
+def is_google(document: Document) -> bool:
     """Return True for results with alternatives, or with only an end if nothing was said, or for those of a batch."""
     answer = document.get("response", document)
     results = answer.get("results") if isinstance(answer, Mapping) else None
     if isinstance(results, Mapping):
         return any(isinstance(file, Mapping) and file.keys() & _BATCH for file in results.values())
     return isinstance(results, list) and any(isinstance(one, Mapping) and one.keys() & _RESULT for one in results)
-
-
-def _has(*paths: str) -> Callable[[Document], bool]:
-    """Return a test of a document for fields, such as "results.channels"; `*` is the first item of a list."""
-    return lambda document: all(_at(document, path.split(".")) is not None for path in paths)
-
-
-def _at(value: Any, path: Sequence[str]) -> Any:
-    for name in path:
-        if name == "*":
-            value = value[0] if isinstance(value, list) and value else None
-        else:
-            value = value.get(name) if isinstance(value, Mapping) else None
-    return value
-
-
-#: Each format by name: how to recognise it, and how to read it. The first that is recognised is read.
-ENGINES: dict[str, tuple[Callable[[Document], bool], Callable[[Document], Any]]] = {
-    "otranscribe": (lambda d: isinstance(d.get("text"), str) and 'class="timestamp"' in d["text"], corpora.otranscribe),
-    "labelstudio": (lambda d: "tasks" in d, corpora.label_studio),
-    "whisper.cpp": (is_whisper_cpp, whisper_cpp),
-    "deepgram": (_has("results.channels"), deepgram),
-    "rev": (_has("monologues"), rev),
-    "aws": (lambda d: _has("results.items")(d) or _has("results.channel_labels.channels")(d), aws),
-    "azure": (lambda d: _has("recognizedPhrases")(d) or _has("phrases", "combinedPhrases")(d), azure),
-    "speechmatics": (
-        lambda d: _has("results.*.type")(d) or (_has("results", "format")(d) and not d["results"]),
-        speechmatics,
-    ),
-    "google": (_is_google, google),
-    "gladia": (lambda d: any(_has(f"{at}transcription.full_transcript")(d) for at in ("", "result.")), gladia),
-    "whisper": (is_whisper, segments),
-    "segments": (is_segments, segments),
-}
 
 
 def _deepgram_words(words: Sequence[Document] | None, channel: str | None) -> list[SpokenWord]:

@@ -18,7 +18,7 @@ from xml.etree import ElementTree as ET
 
 from voxframe._text import UNSPACED, join_words
 from voxframe.errors import PayloadError
-from voxframe.importers.payload import SpokenTurn, SpokenWord, from_turns, from_words, ms
+from voxframe.formats.payload import SpokenTurn, SpokenWord, from_turns, from_words, ms
 
 #: A free-standing text or number, or a comment; Praat ignores everything else.
 _TOKEN = re.compile(r'(?<!\S)(?:"((?:[^"]|"")*)"(?=\s|$)|(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)(?=\s|$)|![^\r\n]*)')

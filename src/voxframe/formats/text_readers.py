@@ -1,6 +1,6 @@
 """Formats of plain text: captions and labels (SRT, WebVTT, Audacity), "NAME:" turns, and scoring (CTM, STM, RTTM).
 
-`voxframe.importers.names` has the rule for names before a text.
+`voxframe.formats.names` has the rule for names before a text.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 
 from voxframe._text import one_line
 from voxframe.errors import PayloadError
-from voxframe.importers.names import HEADER, are_names, split_name, with_names
-from voxframe.importers.payload import SpokenTurn, SpokenWord, from_turns, from_words, in_time, ms, number
+from voxframe.formats.names import HEADER, are_names, split_name, with_names
+from voxframe.formats.payload import SpokenTurn, SpokenWord, from_turns, from_words, in_time, ms, number
 
 # Of a fraction, which some tools leave out or write with more digits, only the milliseconds are read.
 _TIME = r"(?:(\d+):)?(\d{1,2}):(\d{2})(?:[.,](\d{1,3})\d*)?"
@@ -30,15 +30,15 @@ _SRT_TAG = re.compile(
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _STAMP = re.compile(r"<(?:(\d+):)?(\d{2}):(\d{2})\.(\d{3})>")
 _VOICE = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]*)>")
-_CLOCK = r"(?:\d+:)?\d{1,2}:\d{2}(?:[.,]\d+)?"
+CLOCK = r"(?:\d+:)?\d{1,2}:\d{2}(?:[.,]\d+)?"
 #: A time before a text: [0:01:15], (01:15), 00:01:15.20, or #00:01:15-3# of MAXQDA and f4.
-_SINCE = re.compile(rf"^\s*(?:[\[(]\s*{_CLOCK}\s*[\])]|#{_CLOCK}(?:-\d+)?#|{_CLOCK}(?=\s))\s*")
-_UNTIL = re.compile(rf"\s*#{_CLOCK}(?:-\d+)?#\s*$")
+_SINCE = re.compile(rf"^\s*(?:[\[(]\s*{CLOCK}\s*[\])]:?|#{CLOCK}(?:-\d+)?#|{CLOCK}(?=\s))\s*")
+_UNTIL = re.compile(rf"\s*#{CLOCK}(?:-\d+)?#\s*$")
 _LABEL = re.compile(r"^-?\d+(\.\d+)?\t-?\d+(\.\d+)?(\t|\r|$)", re.MULTILINE)
 
 
 def srt(text: str, *, carry: bool = True) -> dict[str, Any]:
-    """Read SRT. Names before the text are speakers; see `voxframe.importers.names`. Tags are removed.
+    """Read SRT. Names before the text are speakers; see `voxframe.formats.names`. Tags are removed.
 
     Source: the SubRip documentation, https://wiki.videolan.org/SubRip. A cue ends where the next one begins, so its
     text may have blank lines.
@@ -57,7 +57,7 @@ def srt(text: str, *, carry: bool = True) -> dict[str, Any]:
 def webvtt(text: str, *, carry: bool = True) -> dict[str, Any]:
     """Read WebVTT, with the starts of words after timestamps, such as <00:01.500>.
 
-    Voice tags and names before the text are speakers; see `voxframe.importers.names`. `<v ->`, as Rev writes it, is a
+    Voice tags and names before the text are speakers; see `voxframe.formats.names`. `<v ->`, as Rev writes it, is a
     change to an unknown speaker.
 
     In captions with timestamps that roll up, as those that YouTube generates, a cue begins with the lines of the cue
@@ -133,7 +133,7 @@ def plain(text: str, *, carry: bool = True) -> dict[str, Any]:
             continue
         since, until = _SINCE.match(line), _UNTIL.search(line)
         said = line[since.end() if since else 0 : until.start() if until else len(line)]
-        speaker, said = split_name(said) if named else (None, one_line(said))
+        speaker, said = split_name(said, bare=named)
         if speaker is not None or since or not turns:
             turns.append(SpokenTurn(said, _clock(since), None, speaker))
         else:
@@ -147,7 +147,7 @@ def plain(text: str, *, carry: bool = True) -> dict[str, Any]:
 
 def _clock(found: re.Match[str] | None) -> int | None:
     """Return the time of a match of `_SINCE` or `_UNTIL` in milliseconds."""
-    return None if found is None else ms(found[0].strip(" \t[]()#").replace("-", "."))
+    return None if found is None else ms(found[0].strip(" \t[]()#:").replace("-", "."))
 
 
 def is_labels(text: str) -> bool:

@@ -22,43 +22,19 @@ import orjson
 
 from voxframe._text import quantity
 from voxframe.errors import PayloadError, PayloadWarning
-from voxframe.importers import corpora, rows, text_formats, tiers
-from voxframe.importers.engines import ENGINES
-from voxframe.importers.payload import tracked, unread
-from voxframe.importers.rows import from_table
-from voxframe.importers.text_formats import with_speakers
+from voxframe.formats import FORMATS, SUFFIXES, Format
+from voxframe.formats.documents import has_speech
+from voxframe.formats.payload import tracked, unread
+from voxframe.formats.rows import from_table
+from voxframe.formats.text_readers import with_speakers
 from voxframe.validators import shown
 
 __all__ = ["SUFFIXES", "converted", "from_table", "with_speakers"]
-
-#: Suffixes of files of other formats that are read from folders and zips, besides .json.
-SUFFIXES = (
-    ".srt",
-    ".vtt",
-    ".textgrid",
-    ".eaf",
-    ".ctm",
-    ".stm",
-    ".rttm",
-    ".cha",
-    ".trs",
-    ".otr",
-    ".tsv",
-    ".csv",
-    ".txt",
-)
 
 _JUMP_MS = 60_000
 _JSON = (b"{", b"[")  # first characters of payloads
 _PACKED = re.compile(r"\.(gz|zst)$", re.IGNORECASE)
 _SIGNS = (b"WEBVTT", b"ooText", b"<ANNOTATION", b"-->", b"@UTF8", b"<Trans")
-#: Formats of files that the beginning of the content must confirm, by suffix, and what is expected there.
-_BEGINNINGS = {
-    ".srt": ("SRT", "the times of the first cue, such as 00:00:01,000 --> 00:00:02,500"),
-    ".vtt": ("WebVTT", "WEBVTT"),
-    ".textgrid": ("TextGrid", 'File type = "ooTextFile"'),
-    ".eaf": ("EAF", "<ANNOTATION_DOCUMENT ...>"),
-}
 #: Fields of engines with spoken text.
 _ROW_FIELDS = frozenset({"text", "body", "words", "word", "transcript", "annotations", "predictions", "timestamp"})
 _TEXT_FIELDS = ("text", "word", "punctuated_word", "content", "value", "transcript", "full_transcript")
@@ -68,6 +44,16 @@ _ENGINE_FIELDS = frozenset(
 )
 #: A time in seconds; the interface has whole milliseconds.
 _SECONDS = re.compile(rb'"(?:start|end)"\s*:\s*\d+\.\d*[1-9]')
+
+
+_PROSE = frozenset({"txt", "md", "docx"})
+#: Names of text files that stand beside other files and are no transcripts.
+_DOCUMENT = re.compile(
+    r"(?:readme|read_me|licen[cs]es?|copying|copyright|change_?log|changes|history|news|notices?|authors|contributors|"
+    r"contributing|credits|citation|todo|install|requirements|constraints|robots|manifest|version|security|"
+    r"code_of_conduct|third_?party\w*)(?:[-_. ].*)?",
+    re.IGNORECASE,
+)
 
 
 def converted(data: bytes, name: str = "", *, carry: bool | None = None) -> bytes:
@@ -97,7 +83,13 @@ def converted(data: bytes, name: str = "", *, carry: bool | None = None) -> byte
         raise _empty()
     format_name = "another engine"
     try:
-        format_name, read = rows.of_bytes(data) or _json_format(data) or _text_format(data, name, carry) or ("", None)
+        suffix = PurePath(_PACKED.sub("", name)).suffix.lower()
+        format_name, read = (
+            _byte_format(data, suffix, carry)
+            or _json_format(data)
+            or _text_format(data, name, suffix, carry)
+            or ("", None)
+        )
         if read is None:
             return data
         found = read()
@@ -109,6 +101,11 @@ def converted(data: bytes, name: str = "", *, carry: bool | None = None) -> byte
             f"{error}); check that it is complete"
         ) from None
     stem = PurePath(_PACKED.sub("", name)).stem or format_name
+    if format_name in _PROSE and _DOCUMENT.fullmatch(stem) and not has_speech(found):
+        raise PayloadError(
+            "it has neither speakers nor times, and the name of a file about other files; if it is a transcript, "
+            "rename it"
+        )
     _warn_of_times([payload for _, payload in found] if isinstance(found, list) else [found], format_name)
     mark = hashlib.sha256(data).hexdigest()[:8]
     named = found if isinstance(found, list) else [(stem, found)]
@@ -178,9 +175,9 @@ def _json_format(data: bytes) -> tuple[str, Callable[[], Any]] | None:
         document = _without_null_texts(document)
     if not isinstance(document, Mapping):
         return None
-    for format_name, (recognises, read) in ENGINES.items():
-        if recognises(document):
-            return format_name, partial(_whole, read, tracked(document))
+    for format_name, form in _taking("json"):
+        if form.recognises(document) and form.read:
+            return format_name, partial(_whole, form.read, tracked(document))
     return None
 
 
@@ -228,16 +225,33 @@ def _lenient(data: bytes) -> Any:
         return None
 
 
-def _text_format(data: bytes, name: str, carry: bool | None) -> tuple[str, Callable[[], Any]] | None:
+def _taking(kind: str) -> list[tuple[str, Format]]:
+    """Return the formats whose readers take bytes, text or JSON."""
+    return [(name, form) for name, form in FORMATS.items() if form.takes == kind and form.read]
+
+
+def _reader(form: Format, content: Any, carry: bool | None) -> Callable[[], Any]:
+    assert form.read is not None
+    return partial(form.read, content, **({"carry": carry} if carry is not None and form.has_names else {}))
+
+
+def _byte_format(data: bytes, suffix: str, carry: bool | None) -> tuple[str, Callable[[], Any]] | None:
+    """Return the name and the reader of a format that is not text."""
+    for format_name, form in _taking("bytes"):
+        if form.recognises(data, suffix):
+            return format_name, _reader(form, data, carry)
+    return None
+
+
+def _text_format(data: bytes, name: str, suffix: str, carry: bool | None) -> tuple[str, Callable[[], Any]] | None:
     """Return the name and the reader of a text format.
 
     Raises:
         PayloadError: The text is neither UTF-8 nor UTF-16, or it is not what its name says.
     """
-    suffix = PurePath(_PACKED.sub("", name)).suffix.lower()
     begin = data[:400]
     utf16 = begin.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    known = suffix in SUFFIXES
+    known = any(suffix in map(str.lower, form.suffixes) for _, form in _taking("text"))
     if not known and not utf16 and not any(sign in begin for sign in _SIGNS):
         return None
     try:
@@ -255,35 +269,16 @@ def _text_format(data: bytes, name: str, carry: bool | None) -> tuple[str, Calla
         )
     if name and (not text or text.isspace()):  # only a byte order mark, or blanks that are not ASCII
         raise _empty()
-    for format_name, (recognises, read) in _TEXTS.items():
-        if recognises(text, suffix):
-            named = carry is not None and format_name in _NAMED
-            return format_name, partial(read, text, **({"carry": carry} if named else {}))
-    if suffix in _BEGINNINGS and _first(data) not in _JSON:
-        format_name, expected = _BEGINNINGS[suffix]
+    for format_name, form in _taking("text"):
+        if form.recognises(text, suffix):
+            return format_name, _reader(form, text, carry)
+    named = [form for _, form in _taking("text") if form.begins and suffix in map(str.lower, form.suffixes)]
+    if named and _first(data) not in _JSON:
         lines = [(n, line.strip()) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
         is_numbered = suffix == ".srt" and len(lines) > 1 and lines[0][1].isdecimal()
         n, line = lines[is_numbered]
         raise PayloadError(
-            f"not a valid {format_name} file: line {n} should be {expected}, but is {line[:60]!r}; check that the file "
-            "is complete and that its suffix is right"
+            f"not a valid {named[0].title} file: line {n} should be {named[0].begins}, but is {line[:60]!r}; check "
+            "that the file is complete and that its suffix is right"
         )
     return None
-
-
-_NAMED = frozenset({"srt", "webvtt", "audacity", "text"})  # formats with names before the text
-#: Each text format by name: how to recognise it by content and suffix, and how to read it.
-_TEXTS: dict[str, tuple[Callable[[str, str], bool], Callable[..., Any]]] = {
-    "webvtt": (lambda text, _: text.startswith("WEBVTT"), text_formats.webvtt),
-    "textgrid": (lambda text, _: "ooTextFile" in text[:200], tiers.textgrid),
-    "eaf": (lambda text, _: "<ANNOTATION_DOCUMENT" in text[:2000] and text.lstrip()[:1] == "<", tiers.eaf),
-    "ctm": (lambda _, suffix: suffix == ".ctm", text_formats.ctm),
-    "stm": (lambda _, suffix: suffix == ".stm", text_formats.stm),
-    "rttm": (lambda _, suffix: suffix == ".rttm", text_formats.turns_of_rttm),
-    "chat": (lambda text, suffix: suffix == ".cha" or text.startswith("@UTF8"), corpora.chat),
-    "transcriber": (lambda text, _: "<Trans" in text[:2000] and text.lstrip()[:1] == "<", corpora.transcriber),
-    "srt": (lambda text, _: text_formats.is_srt(text), text_formats.srt),
-    "audacity": (lambda text, suffix: suffix == ".txt" and text_formats.is_labels(text), text_formats.audacity),
-    "table": (lambda _, suffix: suffix in (".tsv", ".csv"), rows.of_text),
-    "text": (lambda _, suffix: suffix == ".txt", text_formats.plain),
-}

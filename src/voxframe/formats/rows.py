@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,8 @@ import pandas as pd
 
 from voxframe._text import split_words
 from voxframe.errors import MissingExtraError, OptionError, PayloadError
-from voxframe.importers.payload import SpokenTurn, SpokenWord, from_turns, from_words, label, ms, number
+from voxframe.formats.datasets import payloads_of, table_of, typed_csv
+from voxframe.formats.payload import SpokenTurn, SpokenWord, from_turns, from_words, label, ms, number
 from voxframe.validators import shown
 
 #: Names of columns in common tables, in lower case, by the names of our own.
@@ -66,24 +67,38 @@ def from_table(
 
 def of_text(text: str) -> list[tuple[str, dict[str, Any]]]:
     """Read CSV or TSV with column names in the first line."""
-    first = text.partition("\n")[0]
-    separator = max("\t,;", key=first.count)
-    return of_frame(pd.read_csv(io.StringIO(text), sep=separator, dtype=str, keep_default_na=False, na_values=[""]))
+    first = text.partition("\n")[0].rstrip("\r")
+    separator = max("\t,;|", key=first.count)
+    if separator == "," and (table := table_of(name.strip('"') for name in first.split(","))) is not None:
+        return _named(typed_csv(text.encode(), table))
+    return _named(pd.read_csv(io.StringIO(text), sep=separator, dtype=str, keep_default_na=False, na_values=[""]))
 
 
-def of_bytes(data: bytes) -> tuple[str, Callable[[], list[tuple[str, dict[str, Any]]]]] | None:
-    """Return the name and the reader of a Parquet file, or of JSON lines with rows of a table; None for others."""
-    if data[:4] == b"PAR1":
-        return "parquet", lambda: of_frame(pd.read_parquet(io.BytesIO(data)))
-    first = data.lstrip().partition(b"\n")[0]
-    if not (first.startswith(b"{") and b'"transcript_id"' in first and b'"text"' in first and b'"start_ms"' in first):
-        return None
-    lines = pd.DataFrame([orjson.loads(line) for line in data.splitlines() if line.strip()])
-    return "json lines", lambda: of_frame(lines)
+def of_parquet(data: bytes) -> list[tuple[str, dict[str, Any]]]:
+    """Read a table in Parquet."""
+    return _named(pd.read_parquet(io.BytesIO(data)))
 
 
-def of_frame(df: pd.DataFrame) -> list[tuple[str, dict[str, Any]]]:
+def of_excel(data: bytes) -> list[tuple[str, dict[str, Any]]]:
+    """Read the first sheet of an Excel file."""
+    return _named(_excel(io.BytesIO(data)))
+
+
+def is_json_lines(data: bytes, _: str) -> bool:
+    """Return True for JSON lines with rows of a table of transcripts."""
+    first = data.lstrip()[:100_000].partition(b"\n")[0]
+    return first.startswith(b"{") and all(name in first for name in (b'"transcript_id"', b'"text"', b'"start_ms"'))
+
+
+def of_json_lines(data: bytes) -> list[tuple[str, dict[str, Any]]]:
+    """Read JSON lines with rows of a table."""
+    return _named(pd.DataFrame([orjson.loads(line) for line in data.splitlines() if line.strip()]))
+
+
+def _named(df: pd.DataFrame) -> list[tuple[str, dict[str, Any]]]:
     """Return the transcripts in a table with their names."""
+    if (table := table_of(df.columns)) is not None:
+        return [(payload["id"], payload) for _, payload in payloads_of({table.name: df})]
     try:
         payloads = from_table(df)
     except OptionError as error:
@@ -91,15 +106,19 @@ def of_frame(df: pd.DataFrame) -> list[tuple[str, dict[str, Any]]]:
     return [(payload["id"] or "table", {**payload, "id": payload["id"]}) for payload in payloads]
 
 
+def _excel(source: Any) -> pd.DataFrame:
+    try:
+        return pd.read_excel(source, dtype=object)
+    except ImportError:
+        raise MissingExtraError("excel", "Reading Excel files") from None
+
+
 def _read(path: Path) -> pd.DataFrame:
     kind = path.suffix.lower()
     if kind in (".csv", ".tsv"):
         return pd.read_csv(path, sep="\t" if kind == ".tsv" else None, engine="python", dtype=str)
     if kind in (".xlsx", ".xls", ".ods"):
-        try:
-            return pd.read_excel(path, dtype=object)
-        except ImportError:
-            raise MissingExtraError("excel", "Reading Excel files") from None
+        return _excel(path)
     if kind in (".parquet", ""):
         return pd.read_parquet(path)
     if kind == ".jsonl":

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from voxframe._text import UNSPACED
-from voxframe.importers.payload import (
+from voxframe.formats.payload import (
     SpokenTurn,
     SpokenWord,
     from_turns,

@@ -10,8 +10,8 @@ from xml.etree import ElementTree as ET
 
 from voxframe._text import one_line
 from voxframe.errors import PayloadError
-from voxframe.importers.names import with_names
-from voxframe.importers.payload import SpokenTurn, from_turns, label, ms
+from voxframe.formats.names import with_names
+from voxframe.formats.payload import SpokenTurn, from_turns, label, ms
 
 _BULLET = re.compile(r"\x15?(\d+)_(\d+)\x15?")
 _CODES = re.compile(

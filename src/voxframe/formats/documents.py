@@ -1,0 +1,94 @@
+"""Transcripts in Markdown and Word: a speaker in bold, a time, and a text in each paragraph."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from voxframe._text import one_line
+from voxframe.errors import MissingExtraError, PayloadError, PayloadWarning
+from voxframe.formats.names import with_names
+from voxframe.formats.payload import SpokenTurn, from_turns, ms
+from voxframe.formats.text_readers import CLOCK, plain
+
+_BOLD = re.compile(r"(?:\*\*|__)(.+?)(?:\*\*|__)")
+_ESCAPE = re.compile(r"\\([^\w\s])")
+_MARKS = re.compile(r"^\s*(?:#{1,6}\s+|[-*+]\s+|>\s?)")
+#: What follows a name in bold: a time in brackets or not, and a colon.
+_HEAD = re.compile(rf"\s*(?:[\[(]?\s*({CLOCK})\s*[\])]?)?\s*(:)?\s*")
+_ANY_TIME = re.compile(rf"[\[(]?\s*({CLOCK})\s*[\])]?")
+
+
+def markdown(text: str, *, carry: bool = True) -> dict[str, Any]:
+    """Read Markdown with one paragraph per turn, such as "**Ann** (0:00:01): Good day."."""
+    paragraphs = []
+    for block in re.split(r"\n\s*\n", text.replace("\r\n", "\n")):
+        line = _MARKS.sub("", one_line(block))
+        bold = _BOLD.match(line)
+        rest = line[bold.end() :] if bold else line
+        paragraphs.append((_plain(bold[1]) if bold else "", _plain(rest)))
+    return _of_paragraphs(paragraphs, text if not any(bold for bold, _ in paragraphs) else None, carry=carry)
+
+
+def _plain(text: str) -> str:
+    return _ESCAPE.sub(r"\1", text)
+
+
+def has_speech(payload: Mapping[str, Any]) -> bool:
+    """Return True if a turn has a speaker or a time."""
+    return any(turn.get(name) is not None for turn in payload.get("utterances") or () for name in ("speaker", "start"))
+
+
+def is_prose(text: str) -> bool:
+    """Return True for Markdown without any speaker or time, such as notes beside transcripts."""
+    with warnings.catch_warnings(action="ignore", category=PayloadWarning):
+        return not has_speech(markdown(text))
+
+
+def read_docx(data: bytes, *, carry: bool = True) -> dict[str, Any]:
+    """Read a Word document with one paragraph per turn, and the speaker in bold at its beginning.
+
+    Raises:
+        MissingExtraError: python-docx is not installed.
+        PayloadError: It is not a Word document.
+    """
+    try:
+        from docx import Document
+    except ModuleNotFoundError:
+        raise MissingExtraError("docx", "Reading .docx files") from None
+    try:
+        document = Document(io.BytesIO(data))
+    except Exception as error:  # noqa: BLE001  of zipfile, lxml and python-docx
+        raise PayloadError(f"not a Word document ({error}); check that the file is complete") from None
+    paragraphs = []
+    for paragraph in document.paragraphs:
+        bold, rest = "", ""
+        for run in paragraph.runs:
+            if run.bold and not rest.strip():
+                bold += run.text
+            else:
+                rest += run.text
+        paragraphs.append((bold, rest))
+    text = "\n".join(bold + rest for bold, rest in paragraphs)
+    return _of_paragraphs(paragraphs, None if any(bold.strip() for bold, _ in paragraphs) else text, carry=carry)
+
+
+def _of_paragraphs(paragraphs: list[tuple[str, str]], text: str | None, *, carry: bool) -> dict[str, Any]:
+    """Return the payload of paragraphs with a beginning in bold, or else that of plain text."""
+    if text is not None:
+        return plain("\n".join(_plain(_MARKS.sub("", line)) for line in text.split("\n")), carry=carry)
+    turns = list[SpokenTurn]()
+    for bold, rest in paragraphs:
+        head = _HEAD.match(rest)
+        time = _ANY_TIME.search(bold) or (head if head and head[1] else None)
+        is_named = bold.strip() and (bold.rstrip().endswith(":") or (head and head[2]) or time)
+        if is_named or (not bold.strip() and head and head[1]):
+            name = one_line(_ANY_TIME.sub("", bold)).strip(" :-–—") or None  # noqa: RUF001
+            said = one_line(rest[head.end() if head else 0 :])
+            turns.append(SpokenTurn(said, ms(time[1]) if time else None, None, name))
+        elif said := one_line(bold + rest):
+            turns.append(SpokenTurn(said))
+    return from_turns(turn for turn in with_names(turns, carry=carry) if turn.text)
