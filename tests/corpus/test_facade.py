@@ -36,7 +36,7 @@ def _public(value: object) -> set[str]:
 def test_the_public_names_are_those_users_call(tmp_path: Path) -> None:
     """A corpus has the flat methods, its path and six namespaces, and each namespace has its methods."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
-    assert _public(corpus) == _FLAT | _NAMESPACES.keys() | {"path"}
+    assert _public(corpus) == _FLAT | _NAMESPACES.keys() | {"path", "parts"}
     assert {name: _public(getattr(corpus, name)) for name in _NAMESPACES} == _NAMESPACES
 
 

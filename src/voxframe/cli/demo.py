@@ -61,7 +61,7 @@ def demo(
     options: TranscriptOptions = {**_ANALYSES, "speaker_labels": True, "speakers_expected": speakers}
     corpus = Corpus(out)
     begin = time.monotonic()
-    transcript_id = corpus._batch.find_transcript(recording, **options)
+    transcript_id = corpus.parts.batch.find_transcript(recording, **options)
     if transcript_id is not None:
         summary(f"Reading {plain(recording.name)} from {out}; it was transcribed before.")
     else:

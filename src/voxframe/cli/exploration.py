@@ -68,7 +68,7 @@ def _row_counts(corpus: Corpus, selected: Selected) -> dict[str, pd.DataFrame]:
     """Return a column of each table of a corpus, and name the transcripts that are not completed once."""
     ids = selected.ids(corpus)
     # The reading half of `Corpus.table`, which would give the same reason for each empty table.
-    columns = {name: corpus._query.table(name, ids, ["transcript_id"]) for name in _TABLES}
+    columns = {name: corpus.parts.query.table(name, ids, ["transcript_id"]) for name in _TABLES}
     statuses = corpus.table("transcripts", ids, columns=["recording", "status"])
     failed = statuses[statuses["status"].notna() & (statuses["status"] != "completed")]
     if without := [f"{row.recording!r} ({row.status})" for row in failed.itertuples()]:

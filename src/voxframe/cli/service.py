@@ -86,7 +86,7 @@ def delete(id_: list[str], *, corpus: CorpusOption = None, remote: bool = False,
     """
     store = open_corpus(corpus)
     # Before the question, and before anything is deleted. One transcript may be named twice.
-    names = {store._batch.known_id(name): name for name in id_}
+    names = {store.parts.batch.known_id(name): name for name in id_}
     where = f"the corpus {store.path}" + (" and the service" if remote else "")
     if not yes:
         if not sys.stdin.isatty():

@@ -271,10 +271,53 @@ class Analyses:
         *,
         workers: int | None = None,
         progress: bool | None = None,
-        **given: Unpack[TranscriptOptions],
+        **analyses: Unpack[TranscriptOptions],
     ) -> pd.DataFrame:
-        """Analyse transcripts; see `Corpus.analyze`."""
-        requested = checked_options(given)
+        """Analyse stored transcripts on this machine, with the analyses of the local service, on all cores.
+
+        Transcripts of any service, engine or file will do, with or without times. The results appear in the tables
+        `sentiments`, `entities`, `chapters`, `topics`, `highlights`, `content_safety` and so on, and replace those of
+        the service. The column `local_analyses` of `transcripts` says so. The payloads stay as they are, and
+        `corpus.analyses.undo` takes the results back. Afterwards, `export(..., pii="mask")` works on any transcript.
+
+        Analyses are for English only. Transcripts in another language are skipped, with one warning that counts them;
+        if the language is not stated, English is told by its function words. Each result is stored when it is ready,
+        so that a call that was interrupted can be repeated. Transcripts with up-to-date results are not analysed again.
+        Later calls add to the analyses. After corrections, or if the payload is replaced, call it again.
+
+        Args:
+            ids: Transcripts or recordings. None (default): all.
+            workers: Number of processes. None (default): one per core.
+            progress: Show a progress bar. None (default): after one second.
+            **analyses: `sentiment_analysis`, `entity_detection`, `auto_chapters`, `iab_categories`, `auto_highlights`,
+                `content_safety`: True for those to make. None given (default): these six. Further options are
+                `redact_pii`, which replaces personal data in the words and turns (with `redact_pii_policies` and
+                `redact_pii_sub`), `summarization` (with `summary_model` and `summary_type`), `custom_topics` (with
+                `topics`) and `content_safety_confidence`, as for a job.
+
+        Returns:
+            One row per transcript: `transcript_id` str; `status` str: "analyzed", "unchanged" (it has these results),
+            "skipped" or "failed"; `reason` str, null for the first two.
+
+        Raises:
+            OptionError: An option is invalid, or is not one of an analysis.
+            CorpusError: A transcript is not in the corpus, or the corpus cannot be written.
+            MissingExtraError: The extra `local` is not installed.
+
+        Warns:
+            CorpusWarning: Some transcripts could not be analysed.
+
+        Example:
+            >>> import tempfile, voxframe
+            >>> corpus = voxframe.Corpus(tempfile.mkdtemp())
+            >>> words = b'[{"text": "Wonderful!", "start": 0, "end": 90}]'
+            >>> corpus.raw.put("a1", b'{"id": "a1", "status": "completed", "words": %s}' % words)
+            >>> corpus.analyze(entity_detection=True)["status"].to_list()
+            ['analyzed']
+            >>> corpus.table("transcripts")["local_analyses"].to_list()
+            ['voxframe 0.1.0: entity_detection']
+        """
+        requested = checked_options(analyses)
         self._archive.report_missing()
         found = self._archive.ids() if ids is None else self._archive.recordings.ids(ids)
         results = self._analyze(found, requested, workers, progress=progress)

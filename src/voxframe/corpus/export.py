@@ -76,21 +76,87 @@ class Exporter:
     def export(
         self,
         target: str | os.PathLike[str],
-        format: str | None,  # noqa: A002  the name in pandas
-        tables: str | Sequence[str] | None,
-        ids: str | Iterable[str] | None,
-        partition_by: str | Sequence[str],
-        metadata: Wanted,
-        pii: Literal["mask", "drop"] | None,
-        pii_types: Collection[str] | None,
-        escape_formulas: bool,
-        license: str | None,  # noqa: A002  the key of dataset cards
-        audio: bool | Mapping[str, str | os.PathLike[str]],
-        overwrite: bool,
+        format: str | None = None,  # noqa: A002  the name in pandas
         *,
+        tables: str | Sequence[str] | None = None,
+        ids: str | Iterable[str] | None = None,
+        partition_by: str | Sequence[str] = (),
+        metadata: Wanted = False,
+        pii: Literal["mask", "drop"] | None = None,
+        pii_types: Collection[str] | None = None,
+        escape_formulas: bool = False,
+        license: str | None = None,  # noqa: A002  the key of dataset cards
+        audio: bool | Mapping[str, str | os.PathLike[str]] = False,
+        overwrite: bool = False,
         corrected: bool = True,
     ) -> ExportResult:
-        """Write the transcripts to files; `Corpus.export` describes the arguments."""
+        """Write the corpus, or a part of it, to files that other tools read.
+
+        A dataset (parquet, csv, jsonl, huggingface) is a directory with one file or folder per table.
+        `datasets.load_dataset(target, "words")` loads the table `words` of the format huggingface. Captions,
+        annotations and texts (srt, vtt, textgrid, eaf, rttm, ctm, stm, audacity, labelstudio, txt, md, tsv, and docx
+        with the extra `docx`) are a directory with one file per transcript, named by its recording. Transcripts without
+        words are left out. A target with the file extension of a format (`calls.rttm`) is one file. The target
+        appears only after everything is written. All tables have the same version of a transcript, even if it is
+        replaced meanwhile.
+
+        Every directory has a data card (README.md; README.txt among Markdown files) and the hashes of all files
+        (SHA256SUMS). In parquet the names of both begin with `_`, so that pandas reads the folder. The card states
+        source, dates, options, models, redaction, licence, counts and schema version. One Parquet file has its card in
+        its metadata, under the key `voxframe.data_card`; other single files have none.
+
+        Values are written exactly. If the format cannot represent a value, the result and a warning report how many.
+
+        Args:
+            target: Path, or a URL that fsspec supports (`s3://bucket/calls`; extra `remote`). The files for a URL are
+                written to a temporary directory first.
+            format: One of `voxframe.export.FORMATS`. None (default): the format that the file extension of the target
+                names (`calls.rttm`, `words.csv`), or parquet.
+            tables: Tables of a dataset. None (default): all except `sentences` and `paragraphs`, which repeat the
+                words of `words` and have to be named.
+            ids: Only these transcripts. None (default): all transcripts.
+            partition_by: Columns with values that become folders (`speaker=A/`); parquet only. Every table can be
+                divided by `recording`, `source` and metadata, and tables with speakers by "person". A table that lacks
+                one of the columns is not divided by it; if all lack it, that is an error. Rows without a value, or with
+                an empty text, are in `__HIVE_DEFAULT_PARTITION__`. DuckDB, Polars, Spark and
+                `pyarrow.dataset.dataset(path, partitioning="hive")`, which pandas can read from, return null for them.
+            metadata: Metadata columns to add to every table of a dataset: a name, a list of names, or True for all.
+                `pii` does not change them. "person" is added to tables with speakers, also for `partition_by`.
+            pii: Treatment of personal data found by entity detection. "mask" writes `[PERSON_NAME]` and similar labels,
+                each as one word in tables and formats of words; "drop" leaves the words out; see
+                `voxframe.export.mask`. None (default): write everything.
+            pii_types: Entity types that count as personal. None (default): those of `voxframe.options.PII_POLICIES`.
+            escape_formulas: Put an apostrophe before texts that a spreadsheet would run as a formula; CSV only. See
+                `voxframe.export.write`.
+            license: Licence of the data, for the data card, such as "cc-by-4.0".
+            audio: Add the column `audio` to `transcripts` with the submitted files that still exist; huggingface only.
+                `datasets` reads it as `Audio`. Also paths by transcript id or recording.
+            overwrite: Replace an existing file, or an existing directory in which voxframe wrote every file and none
+                was edited since.
+            corrected: False writes the text, words and turns as the service sent them.
+
+        Returns:
+            The files that were written, and how many values the format could not represent.
+
+        Raises:
+            OptionError: An argument is invalid, the target overlaps the directory of the corpus, or `pii` is set and a
+                transcript was made without entity detection. Nothing was written.
+            CorpusError: A transcript or table is not in the corpus, or transcripts keep changing.
+            ExportError: The target exists, has a file that voxframe did not write or that was edited since, or cannot
+                be written.
+
+        Warns:
+            ExportWarning: The format cannot represent a value.
+
+        Example:
+            >>> import tempfile, voxframe
+            >>> corpus = voxframe.Corpus(tempfile.mkdtemp())
+            >>> words = b'[{"text": "Hi", "start": 0, "end": 90, "speaker": "A"}]'
+            >>> corpus.raw.put("a1", b'{"id": "a1", "words": %s}' % words)
+            >>> corpus.export(f"{tempfile.mkdtemp()}/captions", "vtt").files
+            ['a1.vtt']
+        """
+        self._archive.report_missing()
         columns, (more, by_person) = name_list(partition_by), without_person(metadata)
         kind = format_of(target, format)
         check_options(kind, columns, escape_formulas=escape_formulas)
@@ -377,13 +443,48 @@ class Publisher:
         self,
         target: str | os.PathLike[str],
         *,
-        tables: str | Sequence[str] | None,
-        partition_by: str | Sequence[str],
-        metadata: Wanted,
-        storage_options: Mapping[str, str] | None,
-        license: str | None,  # noqa: A002  the key of dataset cards
+        tables: str | Sequence[str] | None = None,
+        partition_by: str | Sequence[str] = (),
+        metadata: Wanted = False,
+        storage_options: Mapping[str, str] | None = None,
+        license: str | None = None,  # noqa: A002  the key of dataset cards
     ) -> Publication:
-        """Write what changed; see `Corpus.publish`."""
+        """Write the corpus as Delta tables, or bring published ones up to date.
+
+        Only transcripts that are new or have changed are written. A transcript whose payload cannot be read keeps its
+        published rows, unless all tables are written again (other tables, or another type of a metadata column). All
+        tables change at once for readers that open them with `voxframe.export.open_delta`. Older publications stay
+        readable until you vacuum the tables, or for 30 days (`delta.logRetentionDuration`). The call can be interrupted
+        and repeated. It needs no rename, so that an object store such as S3 is a safe target. Each publication has a
+        data card, as `export` writes it: in README.md on a file system, and in the commit to `_voxframe/publications`
+        under the key `voxframe.data_card`.
+
+        Args:
+            target: Path, or a URL that deltalake supports (`s3://bucket/calls`). Each table is a folder in it.
+            tables: Names of tables. None (default): all except `sentences` and `paragraphs`, which have to be named.
+            partition_by: Columns, including metadata, with values that become folders. It cannot be changed later.
+            metadata: Metadata columns to add to every table: a name, a list of names, or True for all. New columns are
+                added to published tables, where they are null in earlier rows.
+            storage_options: Settings of the store, such as keys; see deltalake. None (default): from the environment.
+            license: Licence of the data, for the data card, such as "cc-by-4.0".
+
+        Returns:
+            The number of the publication, and how many transcripts were written and removed.
+
+        Raises:
+            OptionError: An argument is invalid, or the target overlaps the directory of the corpus.
+            ExportError: The target cannot be written or has another corpus, or another process publishes to it at the
+                same time. Nothing was published.
+            MissingExtraError: deltalake is not installed.
+
+        Warns:
+            CorpusWarning: Transcripts cannot be read.
+
+        Example:
+            >>> corpus.publish("s3://bucket/calls", partition_by="customer")  # doctest: +SKIP
+            >>> words = voxframe.export.open_delta("s3://bucket/calls")["words"]  # doctest: +SKIP
+        """
+        self._archive.report_missing()
         check_target(target)
         _check_outside(target, self._archive.path)
         wanted = table_names(tables)

@@ -144,7 +144,7 @@ def load_some(
     reads = _Reads(names, of_bytes, of_remote, empty, refresh, enough, corrected, {}, [])
     made = _made(source, client, corpus, reads)
     if not made and isinstance(source, Corpus):
-        source._query.report_empty("transcripts", None)
+        source.parts.query.report_empty("transcripts", None)
     elif not made:
         warnings.warn(NONE_GIVEN, PayloadWarning, stacklevel=caller())
     empty.report(made)
@@ -191,7 +191,7 @@ def _of_corpus(
     corpus: Corpus, names: Collection[str], limit: int | None, where: Where | None, *, corrected: bool
 ) -> dict[str, pd.DataFrame]:
     """Return tables of all transcripts of a corpus."""
-    failed = corpus._query.table("transcripts", columns=["transcript_id", "status"], where="status != 'completed'")
+    failed = corpus.parts.query.table("transcripts", columns=["transcript_id", "status"], where="status != 'completed'")
     found = {name: corpus.table(name, where=where, limit=limit, corrected=corrected) for name in names}
     without = [f"{one.transcript_id!r} ({one.status})" for one in failed.itertuples()]
     if without and "transcripts" not in names and not all(frame.empty for frame in found.values()):
@@ -249,16 +249,16 @@ class _Reads(NamedTuple):
     def is_stored(self, corpus: Corpus, found: Remote) -> bool:
         """Return True if a transcript can be read from the corpus together with others, without a request."""
         views = [view for view in EXPORTS if view in self.names]
-        complete = found.fetch is None or all(corpus._archive.has(found.transcript_id, view) for view in views)
+        complete = found.fetch is None or all(corpus.parts.archive.has(found.transcript_id, view) for view in views)
         return not self.refresh and complete and found.transcript_id in corpus
 
     def of_stored(self, corpus: Corpus, ids: Sequence[str]) -> Made:
         """Return the tables of several transcripts of a corpus."""
-        read = partial(corpus._query.arrow, ids=ids, asked=True, corrected=self.corrected)
+        read = partial(corpus.parts.query.arrow, ids=ids, asked=True, corrected=self.corrected)
         tables = {name: read(name) for name in self.names}
         here = {one for table in tables.values() for one in table["transcript_id"].unique().to_pylist()}
         if without := [transcript_id for transcript_id in ids if transcript_id not in here]:
-            self.empty.note(corpus._query.arrow("transcripts", without))
+            self.empty.note(corpus.parts.query.arrow("transcripts", without))
         return tables
 
     def is_enough(self, good: Sequence[Made]) -> bool:
@@ -283,7 +283,7 @@ def _made(source: Sources, client: Fetcher | None, corpus: Corpus | None, reads:
         try:
             collected.add(reads.of_remote(where, found), repr(found.transcript_id))
         except (PayloadError, DamagedFileError) as error:
-            if not where._archive.has(found.transcript_id):  # not stored at all, rather than damaged
+            if not where.parts.archive.has(found.transcript_id):  # not stored at all, rather than damaged
                 raise
             bad.append(_named(error, repr(found.transcript_id)))
 
@@ -318,9 +318,9 @@ def _made(source: Sources, client: Fetcher | None, corpus: Corpus | None, reads:
             continue
         if isinstance(found, Remote):
             where = chosen_corpus(corpus)
-            if where._archive.recordings not in reads.corpora:
-                reads.corpora.append(where._archive.recordings)
-            known = where._archive.recordings.id(found.transcript_id)
+            if where.parts.archive.recordings not in reads.corpora:
+                reads.corpora.append(where.parts.archive.recordings)
+            known = where.parts.archive.recordings.id(found.transcript_id)
             if known != found.transcript_id:  # the name of a recording
                 found = Remote(known, None if client is None else partial(client.fetch, known))
             if known in asked:

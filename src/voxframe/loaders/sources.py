@@ -210,16 +210,16 @@ def cached_tables(
         The tables by name. An unfinished transcript gives partial tables and a warning, and is not stored.
     """
     if not refresh and remote.transcript_id in corpus:
-        return corpus._query.arrow_tables(remote.transcript_id, names, corrected=corrected)
+        return corpus.parts.query.arrow_tables(remote.transcript_id, names, corrected=corrected)
     # A finished handle holds the final response; another request would return the same.
     handle = None if refresh else remote.handle
     raw = handle.raw if handle is not None and handle.done else _ask(corpus, remote, "transcript")
     status = frames.transcript_tables(raw, ("transcripts",), remote.transcript_id)["transcripts"]["status"][0].as_py()
     if status in FINAL:
         source = getattr(remote.handle, "source", None)
-        record = name_fetched(corpus._archive, remote.transcript_id, raw, source)
-        tables = corpus._archive.put(remote.transcript_id, raw, recording=record).exact_tables()
-        found = corpus._query.finished(remote.transcript_id, tables, corrected=corrected)
+        record = name_fetched(corpus.parts.archive, remote.transcript_id, raw, source)
+        tables = corpus.parts.archive.put(remote.transcript_id, raw, recording=record).exact_tables()
+        found = corpus.parts.query.finished(remote.transcript_id, tables, corrected=corrected)
         return {name: found[name] for name in names}
     warnings.warn(
         f"transcript {remote.transcript_id} is still {status!r}: it was not stored, and its tables are empty "
@@ -227,7 +227,7 @@ def cached_tables(
         stacklevel=caller(),
     )
     tables = frames.transcript_tables(raw, names, remote.transcript_id)
-    return {name: corpus._query.complete(name, tables[name]) for name in names}
+    return {name: corpus.parts.query.complete(name, tables[name]) for name in names}
 
 
 def cached_export(
@@ -247,9 +247,9 @@ def cached_export(
     transcripts = cached_tables(corpus, remote, ("transcripts",), corrected=False)["transcripts"]
     if transcripts["status"][0].as_py() != "completed":
         return CORPUS_TABLES[view].empty
-    if refresh or (remote.fetch is not None and not corpus._archive.has(remote.transcript_id, view)):
-        corpus._archive.put(remote.transcript_id, _ask(corpus, remote, view), view)
-    return corpus._query.arrow(view, [remote.transcript_id], asked=True, corrected=corrected)
+    if refresh or (remote.fetch is not None and not corpus.parts.archive.has(remote.transcript_id, view)):
+        corpus.parts.archive.put(remote.transcript_id, _ask(corpus, remote, view), view)
+    return corpus.parts.query.arrow(view, [remote.transcript_id], asked=True, corrected=corrected)
 
 
 def _ask(corpus: Corpus, remote: Remote, view: View) -> bytes:
@@ -259,8 +259,8 @@ def _ask(corpus: Corpus, remote: Remote, view: View) -> bytes:
             raise PayloadError(
                 f"{remote.transcript_id!r} is in {corpus!r}; to fetch {what}, pass client=voxframe.connect()"
             )
-        if corpus._archive.has(remote.transcript_id, "transcript"):
-            corpus._archive.status(remote.transcript_id)  # raises an error if it is damaged
+        if corpus.parts.archive.has(remote.transcript_id, "transcript"):
+            corpus.parts.archive.status(remote.transcript_id)  # raises an error if it is damaged
         raise PayloadError(
             f"{remote.transcript_id!r} is neither a file nor a transcript in {corpus!r}; to fetch it from the service "
             "pass client=voxframe.connect(), else pass a payload or the path of a .json file"

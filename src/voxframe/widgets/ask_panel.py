@@ -102,7 +102,7 @@ class AskPanel(CorpusPlayerWidget):
         self._client = client
         self._responses: dict[str, tuple[LlmResponse, ...]] = {}
         self._calls: dict[str, str] = {}  # code that returns these responses
-        self._ids_of = corpus._archive.recordings.ids
+        self._ids_of = corpus.parts.archive.recordings.ids
         ids = self._ids_of(transcripts) if transcripts is not None else _completed(corpus)
         if transcripts is not None and (unknown := set(ids) - set(corpus.ids())):
             raise CorpusError(
@@ -295,7 +295,7 @@ class AskPanel(CorpusPlayerWidget):
                 with suppress(NotFoundError):  # already deleted
                     if not client.purge(response.request_id).deleted:
                         raise OptionError(f"the service did not delete the response {request_id!r}; try again later")
-                self._corpus._ledger.drop_request(response.request_id, service_name(client))
+                self._corpus.parts.ledger.drop_request(response.request_id, service_name(client))
         finally:
             self._show_limit(client)
         self._responses.pop(request_id, None)

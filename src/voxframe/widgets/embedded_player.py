@@ -45,8 +45,8 @@ class RecordingFinder:
     """
 
     def __init__(self, corpus: Corpus, audio: Mapping[str, str | os.PathLike[str]] | None = None) -> None:
-        self._ledger, self._store = corpus._ledger, corpus._archive.store
-        self._recordings = corpus._archive.recordings
+        self._ledger, self._store = corpus.parts.ledger, corpus.parts.archive.store
+        self._recordings = corpus.parts.archive.recordings
         self._names: dict[str, str] = {}
         self._given = {self._recordings.id(name): path for name, path in audio_by_name(audio).items()}
         self._known: dict[str, str] = {}

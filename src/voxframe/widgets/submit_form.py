@@ -138,7 +138,7 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
         self._choice.observe(self._chosen, "value")
         self._background.run_now(self._list_presets)
         self._draw()
-        if any(job.state == "submitted" for job in self._corpus._ledger.jobs()):
+        if any(job.state == "submitted" for job in self._corpus.parts.ledger.jobs()):
             self._background.submit("fetching", self._follow, keep_error=True)
 
     def __repr__(self) -> str:
@@ -311,14 +311,14 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
             self._background.submit("fetching", self._follow, keep_error=True)
 
     def _cancel(self, key: str) -> None:
-        job = self._corpus._ledger.find(key)
+        job = self._corpus.parts.ledger.find(key)
         if job is not None and job.state in PENDING:
-            self._corpus._ledger.drop_pending(key)
+            self._corpus.parts.ledger.drop_pending(key)
         elif job is not None and job.state == "submitted" and job.transcript_id is not None:
             self._corpus.forget(job.transcript_id, remote=True, client=self._service())
 
     def _retry(self, keys: list[str] | None) -> None:
-        job = self._corpus._ledger.find(keys[0]) if keys else None
+        job = self._corpus.parts.ledger.find(keys[0]) if keys else None
         lost = job is not None and job.state != "error"
         with RepeatedCall(self._draw, _DRAW_S):
             self._corpus.retry(failed=not lost, uncertain=lost, keys=keys, client=self._service(), progress=False)
@@ -331,7 +331,7 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
         self._planned.value = f'<pre style="white-space:pre-wrap;margin:4px 8px">{escaped(text)}</pre>'
 
     def _draw(self) -> None:
-        self.table.show(self._corpus._ledger.jobs(), self._shares)
+        self.table.show(self._corpus.parts.ledger.jobs(), self._shares)
 
     def _service(self) -> Client:
         """Return the given client, or one for the URL and key in the form, or the default one."""

@@ -39,8 +39,7 @@ from voxframe.corpus.search import Search
 from voxframe.corpus.services import EMBEDDED, DefaultClient, ReadsElsewhere, service_name
 from voxframe.corpus.snapshots import Snapshots, snapshots_with
 from voxframe.errors import CorpusError, CorpusWarning, NotFoundError, OptionError, ServiceError
-from voxframe.options import TranscriptOptions as Options
-from voxframe.options import check
+from voxframe.options import TranscriptOptions, check, takes_options
 from voxframe.validators import Boolean, Integer, checked, name_list, shown
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
 
 
 class Batch:
-    """Operations on many recordings: plan, submit, fetch, add and delete. `Corpus` describes the methods.
+    """Operations on many recordings: plan, submit, fetch, add and delete.
 
     Args:
         archive: Stores the payloads.
@@ -85,17 +84,85 @@ class Batch:
             "completed": f"{hours:.2g} hours of audio" if hours else "",
         }
 
-    def plan(self, sources: Recordings, client: Client | None, progress: bool | None, options: Options) -> Plan:
-        """Return what `submit` would do, without sending a request."""
+    @takes_options
+    def plan(
+        self,
+        sources: Recordings,
+        *,
+        client: Client | None = None,
+        progress: bool | None = None,
+        **options: Unpack[TranscriptOptions],
+    ) -> Plan:
+        """Return what `submit` would do, without sending a request.
+
+        Args:
+            sources: Recordings, as for `submit`.
+            client: The service that would be used. None (default): the one used last, otherwise that of
+                `voxframe.connect()`.
+            progress: Show a progress bar. None (default): only in an interactive session, after one second.
+            **options: TranscriptOptions of the jobs.
+
+        Returns:
+            A plan with the counts of new, known and failed recordings and their hours of audio, shown as a summary. Its
+            `table` has one row per recording.
+
+        Raises:
+            OptionError: An option or a source is invalid.
+            AudioNotFoundError: A file does not exist.
+        """
         with clear_errors(self._archive.path):
             self._ledger.restore()
             service, body = self._default_client.service_name(client), check(**options)
             return make_plan(self._ledger, expand(sources), body, service, measure=True, progress=progress)
 
+    @takes_options
     def submit(
-        self, sources: Recordings, client: Client | None, concurrency: int, progress: bool | None, options: Options
+        self,
+        sources: Recordings,
+        *,
+        client: Client | None = None,
+        concurrency: int = CONCURRENCY,
+        progress: bool | None = None,
+        **options: Unpack[TranscriptOptions],
     ) -> BatchResult:
-        """Send the recordings that were not sent before, and add all of them to the ledger."""
+        """Submit recordings for transcription without waiting for the results.
+
+        A recording that was submitted before is skipped. The same audio is recognized under any file name; the same
+        audio with other options is a new job. You can interrupt the call at any time and repeat it, even after a crash:
+        nothing is submitted twice.
+
+        A file that is empty or cannot be read becomes a failed row of `jobs` and does not stop the others. `retry`
+        submits failed recordings again. If the connection drops while a job is submitted, voxframe looks for it in the
+        service's job list. If that does not settle it, the job is marked "uncertain" and is only submitted again by
+        `retry(uncertain=True)`.
+
+        A recording is named by the stem of its file or the last segment of its URL, with `-2` and so on if other audio
+        has that name. The name stands for the transcript id in all methods.
+
+        Args:
+            sources: Recordings: a file path, a folder, a pattern (`"calls/**/*.mp3"`), an http or https URL, a URL that
+                fsspec supports (`"s3://bucket/calls"`; extra `remote`), or an iterable of these. Also a DataFrame with
+                one of the columns audio, path, url, source, file or audio_url. Its column `recording` names the
+                recordings; its other columns are stored as metadata.
+            client: The service. None (default): the one used last, otherwise that of `voxframe.connect()`.
+            concurrency: Maximum number of concurrent submissions. It is reduced while the service responds with "too
+                many requests".
+            progress: Show a progress bar. None (default): only in an interactive session, after one second.
+            **options: TranscriptOptions of the jobs, as for `Client.transcribe`.
+
+        Returns:
+            Counts of what was done and what is left to do.
+
+        Raises:
+            OptionError: An option or a source is invalid; nothing was sent.
+            AudioNotFoundError: A file does not exist; nothing was sent.
+            ServiceError: The service is unavailable; the remaining recordings are stored as planned jobs.
+            CorpusError: The corpus cannot be written.
+
+        Example:
+            >>> done = corpus.submit("calls/**/*.mp3", speaker_labels=True)  # doctest: +SKIP
+            >>> done = corpus.sync(wait=True)  # doctest: +SKIP
+        """
         with clear_errors(self._archive.path):
             self._ledger.restore()
             body, recordings = check(**options), expand(sources)
@@ -120,14 +187,34 @@ class Batch:
 
     def retry(
         self,
-        failed: bool,
-        uncertain: bool,
-        keys: Collection[str] | None,
-        client: Client | None,
-        concurrency: int,
-        progress: bool | None,
+        *,
+        failed: bool = False,
+        uncertain: bool = False,
+        keys: Collection[str] | None = None,
+        client: Client | None = None,
+        concurrency: int = CONCURRENCY,
+        progress: bool | None = None,
     ) -> BatchResult:
-        """Send the jobs that were not sent yet, and on request those that failed or are uncertain."""
+        """Submit the jobs that were planned but not sent, and optionally those that failed or are uncertain.
+
+        Webhook settings are not stored, because they may hold a secret. Jobs submitted by this method have none.
+
+        Args:
+            failed: Submit failed jobs again.
+            uncertain: Submit uncertain jobs again: the service may have them, but they were not found there. A hosted
+                service may charge for them twice.
+            keys: Submit only the jobs with these keys, as shown by `jobs`. None (default): all.
+            client: The service. None (default): the one used last, otherwise that of `voxframe.connect()`.
+            concurrency: Maximum number of concurrent submissions.
+            progress: Show a progress bar. None (default): only in an interactive session, after one second.
+
+        Returns:
+            Counts of what was done and what is left to do.
+
+        Raises:
+            ServiceError: The service is unavailable; the remaining jobs stay planned.
+            CorpusError: The corpus cannot be written.
+        """
         checked("failed", failed, Boolean())
         checked("uncertain", uncertain, Boolean())
         self._archive.report_missing()
@@ -159,8 +246,29 @@ class Batch:
             sent = send_all(ledger, client, wanted, concurrency=concurrency, progress=progress, states=states)
             return replace(count(ledger.jobs(service)), sent=sent, adopted=adopted)
 
-    def sync(self, client: Client | None, wait: bool, concurrency: int, progress: bool | None) -> BatchResult:
-        """Fetch the transcripts that the service has finished."""
+    def sync(
+        self,
+        *,
+        client: Client | None = None,
+        wait: bool = False,
+        concurrency: int = CONCURRENCY,
+        progress: bool | None = None,
+    ) -> BatchResult:
+        """Fetch the transcripts that the service has finished. You can interrupt the call and repeat it.
+
+        Args:
+            client: The service. None (default): the one used last, otherwise that of `voxframe.connect()`.
+            wait: Wait until every submitted job has finished.
+            concurrency: Maximum number of concurrent fetches.
+            progress: Show a progress bar. None (default): only in an interactive session, after one second.
+
+        Returns:
+            Counts of what was done and what is left to do.
+
+        Raises:
+            ServiceError: The service is unavailable; transcripts fetched so far are stored.
+            CorpusError: The corpus cannot be written.
+        """
         checked("wait", wait, Boolean())
         self._archive.report_missing()
         with clear_errors(self._archive.path):
@@ -193,8 +301,23 @@ class Batch:
             fetched = fetching.ended - fetching.failed
             return replace(counts, adopted=adopted, fetched=fetched, failed=fetching.failed)
 
-    def adopt(self, client: Client | None, progress: bool | None) -> BatchResult:
-        """Fetch every transcript of the service that the corpus does not have, except failed and deleted ones."""
+    def adopt(self, client: Client | None = None, *, progress: bool | None = None) -> BatchResult:
+        """Fetch every transcript that the service has for this API key and the corpus does not have yet.
+
+        Failed and deleted transcripts are skipped. `submit` later skips recordings with the URL and options of an
+        adopted transcript. It cannot recognize uploaded files, because the service reports only their transcript id.
+
+        Args:
+            client: The service. None (default): the one used last, otherwise that of `voxframe.connect()`.
+            progress: Show a progress bar. None (default): only in an interactive session, after one second.
+
+        Returns:
+            Counts of what was done and what is left to do.
+
+        Raises:
+            ServiceError: The service is unavailable; transcripts fetched so far are stored.
+            CorpusError: The corpus cannot be written.
+        """
         with clear_errors(self._archive.path):
             self._ledger.restore()
             client = self._default_client.use(client)
@@ -215,8 +338,26 @@ class Batch:
             counts = count(self._ledger.jobs(adoption.service))
             return replace(counts, adopted=found + adoption.adopted, fetched=adoption.fetched, failed=len(refused))
 
-    def add(self, sources: Payloads, replace: bool, progress: bool | None) -> Added:
-        """Add stored payloads."""
+    def add(self, sources: Payloads, *, replace: bool = False, progress: bool | None = None) -> Added:
+        """Add transcripts from payload files or from memory.
+
+        Args:
+            sources: A path, a folder, a pattern (`"old_payloads/*.json"`), a payload as a dict or JSON bytes, or an
+                iterable of these. Files end in `.json`, `.jsonl` or `.ndjson`, optionally followed by `.gz` or `.zst`,
+                or in `.zip`. A file holds one payload, a list of payloads or JSON lines. A payload is a transcript or
+                its sentences or paragraphs export, also in an envelope such as `{"data": {...}}`. Files of other
+                engines and formats (see `voxframe.importers`) are converted and kept.
+            replace: Replace a different payload that is stored under the same id.
+            progress: Show a progress bar. None (default): only in an interactive session, after one second.
+
+        Returns:
+            Counts of added and known payloads, and the name and reason of each payload that was left out. A payload is
+            left out if it is damaged, is not a transcript, has no id, or has the status "queued" or "processing".
+
+        Raises:
+            PayloadError: A path or a pattern matches no file.
+            CorpusError: The corpus cannot be written.
+        """
         checked("replace", replace, Boolean())
         with clear_errors(self._archive.path):
             return add_payloads(self._archive, sources, replace=replace, progress=progress)
@@ -236,8 +377,27 @@ class Batch:
         return found
 
     @in_session
-    def forget(self, transcript_id: str, remote: bool, client: Client | None) -> None:
-        """Delete a transcript in an order in which a call that fails can be repeated."""
+    def forget(self, transcript_id: str, *, remote: bool = False, client: Client | None = None) -> None:
+        """Delete a transcript: its payloads, tables, names, corrections, search index entries and job.
+
+        Submitting the same audio again creates a new job, which may be charged. Snapshots never change: a warning lists
+        those that still contain the transcript. An interrupted call can be repeated, also if the transcript is not
+        listed any more: it deletes everything that is left.
+
+        Args:
+            transcript_id: Id of the transcript, or its recording.
+            remote: Also delete the transcript at the service, with the language-model responses about it. This happens
+                first: if it fails, the corpus is not changed.
+            client: The service. None (default): the one used last, otherwise that of `voxframe.connect()`.
+
+        Raises:
+            CorpusError: Nothing of the transcript is in the corpus, it belongs to another service, or the corpus cannot
+                be written.
+            ServiceError: The service did not delete the transcript.
+
+        Warns:
+            CorpusWarning: Snapshots still contain the transcript.
+        """
         checked("remote", remote, Boolean())
         transcript_id = self.known_id(transcript_id)
         with clear_errors(self._archive.path):
@@ -271,8 +431,37 @@ class Batch:
         with suppress(NotFoundError):  # deleted at the service before
             client.delete(transcript_id)
 
-    def transcribe(self, audio: str | os.PathLike[str], client: Client | None, force: bool, options: Options) -> str:
-        """Send a recording, or find its earlier job, and wait for the transcript. Return its id."""
+    @takes_options
+    def transcribe(
+        self,
+        audio: str | os.PathLike[str],
+        *,
+        client: Client | None = None,
+        force: bool = False,
+        **options: Unpack[TranscriptOptions],
+    ) -> str:
+        """Transcribe a recording and wait for the result, unless it was transcribed with the same options before.
+
+        A submission started by an earlier process is continued. If another process is transcribing the same recording,
+        wait for its result.
+
+        Args:
+            audio: Path of a file, or an http or https URL.
+            client: The service. None (default): the one used last, otherwise that of `voxframe.connect()`.
+            force: Submit the recording even if it was or may have been submitted before. A hosted service charges for
+                it again.
+            **options: TranscriptOptions of the job, as for `Client.transcribe`.
+
+        Returns:
+            Id of the transcript, which is now in the corpus; its status is "completed" or "error".
+
+        Raises:
+            OptionError: An option is invalid; nothing was sent.
+            AudioError: The file cannot be read; nothing was sent.
+            CorpusError: The recording may have been submitted before and this cannot be settled, or the corpus cannot
+                be written.
+            ServiceError: The service is unavailable or refused the request.
+        """
         checked("force", force, Boolean())
         with clear_errors(self._archive.path):
             self._ledger.restore()
@@ -295,7 +484,7 @@ class Batch:
             keep(self._archive, ledger, sent, handle)
             return handle.id
 
-    def _send(self, client: Client, job: Job, source: str, force: bool, options: Options) -> Job:
+    def _send(self, client: Client, job: Job, source: str, force: bool, options: TranscriptOptions) -> Job:
         states: tuple[State, ...] = (*PENDING, "error")
         known = self._ledger.find(job.key)
         if known is not None and known.state in LOST and not force:
@@ -317,7 +506,7 @@ class Batch:
         return sent
 
     def find_transcript(
-        self, audio: str | os.PathLike[str], client: Client | None = None, **options: Unpack[Options]
+        self, audio: str | os.PathLike[str], client: Client | None = None, **options: Unpack[TranscriptOptions]
     ) -> str | None:
         """Return the id of the completed transcript of a recording, or None, without a request. No client: embedded."""
         service = EMBEDDED if client is None else service_name(client)
@@ -340,7 +529,7 @@ def _shares(client: Client, pending: Collection[Job]) -> tuple[float, str]:
     return sum(share or 0.0 for share in shares), state
 
 
-def planned(ledger: Ledger, audio: str | os.PathLike[str], service: str, **options: Unpack[Options]) -> Job:
+def planned(ledger: Ledger, audio: str | os.PathLike[str], service: str, **options: Unpack[TranscriptOptions]) -> Job:
     """Return the job of a recording that is not sent yet."""
     body, source = check(**options), one_source(audio)
     return new_job(source, identify(source, ledger).identity, body, service)

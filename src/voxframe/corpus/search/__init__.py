@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
@@ -87,18 +87,79 @@ class Search:
     def search(
         self,
         query: str | Iterable[str],
-        mode: str,
-        context: int,
-        slop: int | None,
-        rows: RowFilter,
         *,
-        corrected: bool,
-        progress: bool | None,
+        mode: Literal["words", "meaning"] = "words",
+        context: int = 8,
+        slop: int | None = None,
+        speaker: str | Iterable[str] | None = None,
+        ids: str | Iterable[str] | None = None,
+        where: Where | None = None,
+        limit: int | None = None,
+        metadata: Wanted = False,
+        progress: bool | None = None,
+        corrected: bool = True,
         regex: bool = False,
     ) -> pd.DataFrame:
-        """Return the table `concordance`, or `sentence_matches` of a search by meaning, with metadata."""
-        if rows.ids is not None:
-            rows = rows._replace(ids=self._archive.recordings.ids(rows.ids))
+        """Find every occurrence of words or phrases, or the sentences closest in meaning, with the words around it.
+
+        Case, accents and punctuation are ignored. An apostrophe is punctuation: `dont` and `don't` find the same
+        matches, as do `bostons` and `boston's`, but `boston` finds neither. A hyphen is a space, and two words find
+        their compound: `third party`, `third-party` and `thirdparty` find each other, but a space after a function word
+        separates, so that `may be` does not find `maybe`. In scripts without spaces (Chinese, Japanese, Thai, Lao,
+        Khmer, Burmese) each character is a word: `天气` is found in 今天天气很好. Within a word, `*` matches any
+        letters (`econom*`, `*ology`); alone, it matches any word. A phrase is matched within one transcript and
+        channel, and may continue from one speaker to the next.
+
+        The search index, stored in `search/` in the corpus, is updated first.
+
+        With `mode="meaning"`, the query is a sentence or a few words in your own words, and the best sentences are
+        returned. Closeness is the cosine of sentence vectors (all-MiniLM-L6-v2, made for English; extra `local`). It is
+        computed with every sentence. Sentences of new transcripts are encoded first, which takes 2 to 4 ms each and is
+        stored in `meaning/` in the corpus. You can interrupt and repeat the call. The vectors stay in memory, 1.5 kB
+        per sentence.
+
+        Args:
+            query: Word or phrase of any length, or a list of them.
+            mode: "words" or "meaning".
+            context: Number of words to show on each side.
+            slop: Match the words of a query in any order within this many words; a match contains no shorter match.
+                None (default): the words in order, next to each other.
+            speaker: Only matches with a first word by this speaker: a label, a name, or a list of them.
+            ids: Only these transcripts.
+            where: Only matching rows, filtered by metadata, `person` or any column except `left`, `match` and `right`;
+                as for `table`.
+            limit: Maximum number of rows; with "meaning" per query, and 20 by default.
+            metadata: Metadata columns to add: a name, a list of names, or True for all.
+            progress: Show a progress bar while sentences are encoded. None (default): only in an interactive session,
+                after one second.
+            corrected: False searches the words as the service sent them; with "words" only.
+            regex: Each word of the query is a regular expression (RE2, without case) that matches whole words in the
+                form in which they are compared: `colou?r`, or `(climate|weather) chang(e|es|ing)`. With "words" only.
+
+        Returns:
+            A DataFrame with the columns of the table `concordance`, sorted by query, transcript and word. With
+            "meaning", those of `sentence_matches`, which adds `sentence_idx` and `score` (cosine, 1 is the same
+            meaning), sorted by query and score.
+
+        Raises:
+            OptionError: An argument is invalid, such as a query without words.
+            CorpusError: A transcript is not in the corpus, or `where` is invalid.
+            MissingExtraError: "meaning" needs the extra `local`.
+            ModelError: "meaning" needs a model that is not on this machine; the message says how to get it.
+
+        Warns:
+            CorpusWarning: Nothing was found, because the transcripts have no words or none by these speakers.
+
+        Example:
+            >>> import json, tempfile, voxframe
+            >>> corpus = voxframe.Corpus(tempfile.mkdtemp())
+            >>> words = [{"text": t, "start": 0, "end": 9} for t in "It's the Climate, change it".split()]
+            >>> corpus.raw.put("a1", json.dumps({"id": "a1", "words": words}).encode())
+            >>> corpus.search("climate change", context=1)[["left", "match", "right"]].to_numpy().tolist()
+            [['the', 'Climate, change', 'it']]
+        """
+        wanted = None if ids is None else self._archive.recordings.ids(ids)
+        rows = RowFilter(speaker_list(speaker), wanted, where, limit, metadata)
         if mode == "meaning":
             if regex:
                 raise OptionError("regex is for mode='words'; leave it out with mode='meaning'")
@@ -162,11 +223,39 @@ class Search:
     def similar(
         self,
         sentence: str | pd.Series[Any],
-        context: int,
-        rows: RowFilter,
-        progress: bool | None,
+        *,
+        context: int = 8,
+        speaker: str | Iterable[str] | None = None,
+        ids: str | Iterable[str] | None = None,
+        where: Where | None = None,
+        limit: int | None = None,
+        metadata: Wanted = False,
+        progress: bool | None = None,
     ) -> pd.DataFrame:
-        """Return the sentences closest to a sentence, which is left out if it is a row."""
+        """Find the sentences that say about the same as another sentence.
+
+        Args:
+            sentence: The text of a sentence, or a row of `search(mode="meaning")` or of the table `sentences`, which is
+                then left out of the result.
+            context: As for `search`.
+            speaker: As for `search`.
+            ids: As for `search`.
+            where: As for `search`.
+            limit: Maximum number of rows. None (default): 20.
+            metadata: As for `search`.
+            progress: As for `search`.
+
+        Returns:
+            A DataFrame with the columns of the table `sentence_matches`, the closest sentence first.
+
+        Raises:
+            VoxframeError: As for `search` with `mode="meaning"`.
+
+        Example:
+            >>> found = corpus.search("people complain about the price", mode="meaning")  # doctest: +SKIP
+            >>> more = corpus.similar(found.iloc[0])  # doctest: +SKIP
+        """
+        rows = RowFilter(speaker_list(speaker), ids, where, limit, metadata)
         text: Any = sentence
         without = None
         if isinstance(sentence, pd.Series):
@@ -207,19 +296,51 @@ class Search:
         frame = frame if about is None else join(frame, about, rest)
         return frame.assign(person=self._people.of_rows(frame)) if person else frame
 
-    def topics(
+    def discover_topics(
         self,
-        topics: int | None,
-        rows: RowFilter,
-        words: int,
-        seed: int,
-        progress: bool | None,
+        topics: int | None = None,
+        *,
+        ids: str | Iterable[str] | None = None,
+        speaker: str | Iterable[str] | None = None,
+        where: Where | None = None,
+        words: int = 10,
+        seed: int = 0,
+        metadata: Wanted = False,
+        progress: bool | None = None,
     ) -> DiscoveredTopics:
-        """Return clusters of sentences, with metadata."""
-        (speaker, ids, where, _, metadata), about = self._resolved(SENTENCE_MATCHES, rows)
-        found = self.meaning.topics(topics, ids, speaker, where, words, seed, progress)
+        """Group the sentences of the corpus by meaning, and name each group by its typical words.
+
+        Sentences of at least four words are grouped by spherical k-means over their vectors; see
+        `search(mode="meaning")` for how they are made. Typical words have the highest class-based TF-IDF; English
+        function words are left out. Sources: I. Dhillon and D. Modha, 2001; M. Grootendorst, "BERTopic", 2022. The same
+        sentences and seed give the same topics.
+
+        Args:
+            topics: Number of topics. None (default): the square root of half the number of sentences, at most 30.
+            ids: Only sentences of these transcripts.
+            speaker: Only sentences by this speaker: a label, a name, or a list of them.
+            where: Only matching sentences, as for `search`.
+            words: Number of typical words per topic.
+            seed: Seed of the random numbers.
+            metadata: Metadata columns to add to the sentences.
+            progress: As for `search`.
+
+        Returns:
+            Two DataFrames: `topics` with `topic_idx`, `words`, `sentences`, `share` and the most central sentence; and
+            `sentences` with the `topic_idx` of each sentence and its `score`, the cosine with the centre of the topic.
+
+        Raises:
+            OptionError: An argument is invalid, or there are fewer sentences than topics.
+            VoxframeError: As for `search` with `mode="meaning"`.
+
+        Example:
+            >>> found = corpus.discover_topics(12, metadata="customer")  # doctest: +SKIP
+            >>> pd.crosstab(found.sentences["customer"], found.sentences["topic_idx"])  # doctest: +SKIP
+        """
+        rows, about = self._resolved(SENTENCE_MATCHES, RowFilter(speaker_list(speaker), ids, where, metadata=metadata))
+        found = self.meaning.topics(topics, rows.ids, rows.speaker, rows.where, words, seed, progress)
         sentences = attach(found.sentences, self._archive.recordings)
-        return found._replace(sentences=self._with_columns(sentences, about, metadata))
+        return found._replace(sentences=self._with_columns(sentences, about, rows.metadata))
 
     def _resolved(self, table: Table, rows: RowFilter) -> tuple[RowFilter, pa.Table | None]:
         """Return the filter with checked ids and without conditions on metadata, and the metadata if they are used."""
@@ -236,17 +357,51 @@ class Search:
     def counts(
         self,
         query: str | Iterable[str],
-        slop: int | None,
-        by: str | Sequence[str],
-        speaker: str | Iterable[str] | None,
-        ids: str | Iterable[str] | None,
-        about: pd.DataFrame | None,
-        limit: int | None,
         *,
+        by: str | Sequence[str] = "transcript_id",
+        slop: int | None = None,
+        speaker: str | Iterable[str] | None = None,
+        ids: str | Iterable[str] | None = None,
+        about: pd.DataFrame | None = None,
+        limit: int | None = None,
         corrected: bool = True,
         regex: bool = False,
     ) -> pd.DataFrame:
-        """Return the numbers of occurrences of a query per group. If there are no words, warn of the reason."""
+        """Count occurrences of words or phrases by transcript, speaker or any other group.
+
+        Args:
+            query: Word or phrase, or a list of them; see `search`.
+            by: Columns to group by: "transcript_id", "recording", "speaker", "person", "speaker_name", "channel", and
+                columns of the metadata or of `about`. An empty sequence returns one total. A match belongs to the
+                speaker of its first word. "speaker" is a label within a transcript, so it adds "transcript_id".
+                "person" is one in all recordings (`corpus.speakers.assign`); a label without a person is a group of its
+                own, such as "A (call)".
+            slop: Maximum span of a match in words, in any order; see `search`.
+            speaker: Count only words by this speaker: a label, a name, or a list of them.
+            ids: Count only in these transcripts. None (default): all transcripts.
+            about: DataFrame with `transcript_id` and columns to group by, used instead of the metadata.
+            limit: Maximum number of rows: those with the most occurrences, most first. None (default): all rows, sorted
+                by query and group.
+            corrected: False counts the words as the service sent them.
+            regex: As for `search`.
+
+        Returns:
+            One row per query and group, including groups without matches: `term`, the columns of `by`, `occurrences`
+            int64, `words` int64 (of the group, with a letter or a digit, split as for `search`) and `per_1000` float64
+            (occurrences per 1,000 words; NaN if the group has no words).
+
+        Raises:
+            OptionError: An argument is invalid.
+            CorpusError: A transcript is not in the corpus.
+
+        Example:
+            >>> import json, tempfile, voxframe
+            >>> corpus = voxframe.Corpus(tempfile.mkdtemp())
+            >>> words = [{"text": t, "start": 0, "end": 9} for t in "Yes. No. Yes!".split()]
+            >>> corpus.raw.put("a1", json.dumps({"id": "a1", "words": words}).encode())
+            >>> corpus.counts("yes")[["transcript_id", "occurrences", "words"]].to_numpy().tolist()
+            [['a1', 2, 3]]
+        """
         limit = None if limit is None else checked("limit", limit, Integer(0))
         ids, speaker = self._known(ids), speaker_list(speaker)
         if about is None and not set(by := group_columns(by)) <= GROUPS:
