@@ -135,10 +135,18 @@ def test_conditions_written_as_text(filled: voxframe.Corpus, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["channel is null", "channel IS NOT NULL", "not speaker is null and text <> 'x' or end_ms is  not null"]
+    "text",
+    [
+        "channel is null",
+        "channel IS NOT NULL",
+        "not speaker is null and text <> 'x' or end_ms is  not null",
+        "text like 'G%' or text LIKE '%.'",
+        "text not like '_o%' and speaker in ('A', 'B')",
+        "not text like 'g%'",
+    ],
 )
-def test_nulls_are_written_as_in_sql(filled: voxframe.Corpus, text: str) -> None:
-    """`is null` and `is not null` select the rows that DuckDB selects with them."""
+def test_nulls_and_patterns_are_written_as_in_sql(filled: voxframe.Corpus, text: str) -> None:
+    """`is null`, `is not null`, `like` and `not like` select the rows that DuckDB selects with them."""
     expected = filled.sql(f"select count(*) as n from words where {text}")["n"].item()
     assert len(filled.table("words", where=text.replace("<>", "!="))) == expected
 

@@ -176,6 +176,19 @@ def test_an_empty_text_to_partition_by_shares_the_folder_of_nulls(tmp_path: Path
     assert parts["speaker"].to_list() == ["A", None, None, None, "a/b=c"]
 
 
+def test_what_readers_change_in_values_of_folders_is_counted(tmp_path: Path) -> None:
+    """Numbers with leading zeros and times with a zone are counted; the message says how to read them."""
+    times = pd.to_datetime(["2026-01-31T09:30", "2026-02-01T10:00"]).tz_localize("Europe/Rome")
+    df = pd.DataFrame({"code": ["001", "020"], "time": times, "n": [1, 2]})
+    with pytest.warns(ExportWarning, match="2 texts in a partition column that readers take for numbers"):
+        result = export.write(df, tmp_path / "set", "parquet", partition_by=["code"])
+    partitioning = pyarrow.dataset.partitioning(pa.schema([("code", pa.string())]), flavor="hive")
+    assert pd.read_parquet(tmp_path / "set", partitioning=partitioning)["code"].tolist() == ["001", "020"]
+    with pytest.warns(ExportWarning, match="2 times in a partition column, in the time zone Europe/Rome"):
+        export.write(df.drop(columns="code"), tmp_path / "times", "parquet", partition_by="time")
+    assert sum(result.losses.values()) == 2
+
+
 def test_values_of_folders_come_back_in_every_reader(tmp_path: Path) -> None:
     """Letters of any script, punctuation, control characters and escapes are the same for pyarrow, DuckDB and Polars.
 

@@ -110,6 +110,19 @@ def test_hugging_face_datasets(tables: dict[str, pd.DataFrame], tmp_path: Path) 
     assert lines["text"][:] == words["text"][:]
 
 
+def test_a_column_split_makes_splits(tmp_path: Path) -> None:
+    """`datasets.load_dataset` has one split per value, and rows without a value are in the split "other"."""
+    datasets = pytest.importorskip("datasets")
+    df = pd.DataFrame({"text": list("abcd"), "split": ["train", "test set", "train", None]})
+    export.write({"words": df}, tmp_path / "hf", "huggingface")
+    loaded = datasets.load_dataset(str(tmp_path / "hf"), "words", cache_dir=str(tmp_path / "cache"))
+    assert {name: rows["text"] for name, rows in loaded.items()} == {
+        "train": ["a", "c"],
+        "test_set": ["b"],
+        "other": ["d"],
+    }
+
+
 @pytest.mark.parametrize("form", ["parquet", "csv", "huggingface"])
 def test_a_data_set_has_a_card_and_checksums(tables: dict[str, pd.DataFrame], tmp_path: Path, form: str) -> None:
     """The card states licence, counts, models, options and redaction, and `sha256sum -c` accepts every other file."""

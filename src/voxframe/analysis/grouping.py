@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import date
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,12 +17,30 @@ from voxframe.analysis.speaker_turns import TEXT, floats, require, speaker_codes
 from voxframe.errors import OptionError
 from voxframe.validators import shown
 
-#: Columns to group by: names, or a Series with a value for each row.
-By: TypeAlias = "str | pd.Series[Any] | Sequence[str | pd.Series[Any]] | None"
+#: Columns to group by: names, a Series with a value for each row, or periods of a date.
+By: TypeAlias = "str | pd.Series[Any] | pd.Grouper | Sequence[str | pd.Series[Any] | pd.Grouper] | None"
 _BIN = re.compile(r"(\d+(?:\.\d+)?) ?(s|min|h)$")
 _UNITS = {"s": 1, "min": 60, "h": 3600}
 #: Columns from which keys are computed.
 _NEEDED = {"person": "person", "recording": "transcript_id"}
+#: Periods of the calendar, and their names in pandas.
+PERIODS = {"day": "D", "week": "W", "month": "M", "quarter": "Q", "year": "Y"}
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]|$)")
+
+
+class Calendar(str):
+    """The column of a `pd.Grouper`, whose dates become periods."""
+
+    __slots__ = ("grouper",)
+    grouper: pd.Grouper
+
+    def __new__(cls, grouper: pd.Grouper) -> Self:
+        """Check that the Grouper has a column."""
+        if not isinstance(getattr(grouper, "key", None), str):
+            raise OptionError('a Grouper needs the column of a date, such as pd.Grouper(key="day", freq="W")')
+        made = super().__new__(cls, grouper.key)
+        made.grouper = grouper
+        return made
 
 
 def key_list(by: By, result: Collection[str] = ()) -> list[str | pd.Series[Any]]:
@@ -36,10 +55,13 @@ def key_list(by: By, result: Collection[str] = ()) -> list[str | pd.Series[Any]]
     """
     if by is None:
         return []
-    is_one = isinstance(by, str | bytes | pd.Series) or not isinstance(by, Iterable)
+    is_one = isinstance(by, str | bytes | pd.Series | pd.Grouper) or not isinstance(by, Iterable)
     found: list[str | pd.Series[Any]] = []
     names = set[str]()
-    for key in [by] if is_one else by:
+    keys: Iterable[Any] = [by] if is_one else by  # type: ignore[assignment]  # mypy knows no Grouper
+    for key in keys:
+        if isinstance(key, pd.Grouper):
+            key = Calendar(key)
         if not isinstance(key, str | pd.Series):
             raise OptionError(f"groups are given as a column, a Series, or a list of these, got {shown(by)}")
         if (name := key.name if isinstance(key, pd.Series) else key) in result:
@@ -89,6 +111,8 @@ def group_columns(
     for key in given:
         if isinstance(key, pd.Series):
             found.append(key.reindex(df.index).rename(str(key.name or "group")))
+        elif isinstance(key, Calendar) or (key in PERIODS and key not in df.columns):
+            found.append(periods(df, key))
         elif key in df.columns and not (key in ("speaker", "person") and key in computed):
             found.append(df[key])
         elif key in computed and _NEEDED.get(key) in (None, *df.columns):
@@ -100,6 +124,53 @@ def group_columns(
                 "into the DataFrame"
             )
     return found
+
+
+def periods(df: pd.DataFrame, key: str) -> pd.Series[Any]:
+    """Return the period of each row: the first day of its week, month and so on, or the label of a `pd.Grouper`.
+
+    Args:
+        df: Rows with a date, such as a column of metadata.
+        key: One of `PERIODS`, or a `Calendar`.
+
+    Raises:
+        OptionError: The rows have no date, several, or not the column of the Grouper, or it has no dates.
+    """
+    if isinstance(key, Calendar):
+        if key not in df.columns:
+            raise OptionError(f"there is no column {str(key)!r} to group by; read the table with metadata={str(key)!r}")
+        rows = pd.DataFrame({str(key): _dates(df[key])})
+        labels = pd.Series(pd.NaT, index=df.index, dtype=rows[key].dtype, name=str(key))
+        for label, inside in rows.reset_index(drop=True).groupby(key.grouper):
+            labels.iloc[inside.index] = label
+        return labels
+    dated = [name for name in df.columns if pd.api.types.is_datetime64_any_dtype(df[name]) or _has_dates(df[name])]
+    if len(dated) != 1:
+        have = f"has {', '.join(map(str, dated))}" if dated else "has none; read it with metadata="
+        raise OptionError(
+            f"by={key!r} needs one column with dates, and the table {have}; pd.Grouper(key=..., freq=...) names one"
+        )
+    dates = _dates(df[dated[0]])
+    local = dates.dt.tz_localize(None) if dates.dt.tz is not None else dates
+    found: pd.Series[Any] = local.dt.to_period(PERIODS[key]).dt.start_time.rename(key)
+    return found
+
+
+def _has_dates(column: pd.Series[Any]) -> bool:
+    """Return True for a column of dates as objects or ISO text."""
+    values = column.dropna() if column.dtype == object or pd.api.types.is_string_dtype(column.dtype) else column[:0]
+    return bool(len(values)) and all(
+        isinstance(value, date) or (isinstance(value, str) and _DATE.match(value)) for value in values.unique()
+    )
+
+
+def _dates(column: pd.Series[Any]) -> pd.Series[Any]:
+    try:
+        return pd.to_datetime(column, format=None if pd.api.types.is_datetime64_any_dtype(column) else "ISO8601")
+    except (TypeError, ValueError):
+        raise OptionError(
+            f"the column {column.name!r} has values that are no dates, such as {column.iloc[0]!r}"
+        ) from None
 
 
 def with_keys(
@@ -116,6 +187,8 @@ def with_keys(
     - "recording": name of the recording, if the rows come from a corpus or from files; else the id of the transcript.
     - A time bin, by the start of a row: "minute" of the recording, or a length such as "30s", "5min" or "1h". The value
       is the number of the bin, from 0.
+    - "day", "week", "month", "quarter" or "year": first day of the period of the only date among the columns, such as
+      metadata. `pd.Grouper(key="day", freq="W")` names the column and any period of pandas.
     - "tenth": tenth of the recording in which a row starts, 0 to 9. A recording ends with the last row.
 
     Args:

@@ -109,7 +109,7 @@ def talk_time(
         whole = table.groupby(within, sort=False, dropna=False)["talk_s"].transform("sum") if within else None
         table["share"] = ratio(table["talk_s"], table["talk_s"].sum() if whole is None else whole)
     else:
-        extra = [key for key in ([by] if isinstance(by, pd.Series) else by or []) if isinstance(key, pd.Series)]
+        extra = [key for key in key_list(by) if isinstance(key, pd.Series)]
         known = spoken.assign(**{str(key.name or "group"): key for key in extra})
         base = speech_activity(known, by=within, transcripts=transcripts)
         base = base[[*within, "speech_s" if of == "speech" else "duration_s"]].set_axis([*within, "whole"], axis=1)

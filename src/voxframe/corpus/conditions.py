@@ -17,7 +17,7 @@ from pyarrow import types
 from voxframe.errors import CorpusError
 from voxframe.validators import shown
 
-_OPERATORS = ("==", "!=", "<", ">", "<=", ">=", "in", "not in")
+_OPERATORS = ("==", "!=", "<", ">", "<=", ">=", "in", "not in", "like", "not like")
 
 
 class _Kind(NamedTuple):
@@ -62,6 +62,11 @@ def _condition(column: str, operator: str, value: Any, dtype: pa.DataType) -> pc
             return pq.filters_to_expression([(column, operator, values)])
         found = pc.field(column).is_null() if values else pc.scalar(False)  # Arrow would give the list the type null
         return found if operator == "in" else ~found
+    if operator in ("like", "not like"):
+        if not isinstance(value, str) or _kind(dtype) is not _KINDS[0]:
+            raise refused(f"{operator} compares a column of text with a pattern, such as 'A%'")
+        found = pc.match_like(pc.field(column), value)
+        return found if operator == "like" else ~found
     value = _fitting(value, column, dtype, refused)
     if value is not None:
         return pq.filters_to_expression([(column, operator, value)])

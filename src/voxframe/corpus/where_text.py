@@ -28,9 +28,11 @@ _OPERATORS: dict[type[ast.cmpop], tuple[str, str, str | None]] = {
 }
 #: Tests for null as methods of pandas, and their operators.
 _TESTS = {"isna": "==", "isnull": "==", "notna": "!=", "notnull": "!="}
+_LIKE = "__like__"
 #: A quoted text, which is left alone, a name in backticks, or a test for null as in SQL.
 _QUOTED = re.compile(
-    r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|`([^`]+)`|\bis\s+(not\s+)?null\b""", re.DOTALL | re.IGNORECASE
+    r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|`([^`]+)`|\bis\s+(not\s+)?null\b|\b(not\s+)?like\b(?=\s*["'])""",
+    re.DOTALL | re.IGNORECASE,
 )
 
 
@@ -38,7 +40,8 @@ def parse(text: str) -> list[list[Triple]]:
     """Return conditions written as text as clauses, one of which must hold. All triples of a clause must hold.
 
     The text is a Python expression of comparisons of a column with a value, joined by `and`, `or` and `not` (or `&`,
-    `|` and `~`, with parentheses around comparisons). `in` and `not in` take a list. A name with blanks is written in
+    `|` and `~`, with parentheses around comparisons). `in` and `not in` take a list. `like` and
+    `not like` take a pattern of a text as in SQL: `%` stands for any characters, `_` for one. A name with blanks is written in
     backticks. Dates are ISO text, such as '2026-01-31'. Nulls meet only tests for null: `speaker is null` as in SQL,
     `speaker is None` or `speaker.isna()`, and their opposites `is not null`, `is not None` and `notna()`.
 
@@ -54,6 +57,8 @@ def parse(text: str) -> list[list[Triple]]:
     def plain(found: re.Match[str]) -> str:
         if found[1] is not None:
             return found[0]
+        if found[0].lower().endswith("like") and found[2] is None:
+            return f"{'not ' if found[4] else ''}in {_LIKE} +"
         if found[2] is None:
             return f"is {'not ' if found[3] else ''}None"
         names.setdefault(name := f"quoted_name_{len(names)}", found[2])
@@ -78,7 +83,8 @@ class _NotPlainError(Exception):
 def _refused(text: str, reason: str) -> CorpusError:
     return CorpusError(
         f"where={text[:200]!r} cannot be read: {reason}. Compare columns with values and join comparisons by and, or, "
-        "not: \"confidence < 0.5 and speaker == 'A'\"; operators are ==, !=, <, <=, >, >=, in, not in, is null"
+        "not: \"confidence < 0.5 and speaker == 'A'\"; operators are ==, !=, <, <=, >, >=, in, not in, like, "
+        "not like, is null"
     )
 
 
@@ -123,6 +129,11 @@ def _triple(left: ast.expr, op: ast.cmpop, right: ast.expr, *, negated: bool) ->
             raise _unclear(left)
         left, right, operator = right, left, exchanged
         opposite = next(other for name, other, _ in _OPERATORS.values() if name == operator)
+    if isinstance(right, ast.BinOp) and isinstance(right.left, ast.Name) and right.left.id == _LIKE:
+        pattern = _value(right.right)
+        if not isinstance(pattern, str):
+            raise _NotPlainError(f"like needs a text, not {ast.unparse(right.right)}")
+        return left.id, {"in": "like", "not in": "not like"}[opposite if negated else operator], pattern
     value = _value(right)
     if (operator in ("in", "not in")) != isinstance(value, list):
         needed = "a list of values" if operator in ("in", "not in") else "one value"

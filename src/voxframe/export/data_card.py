@@ -55,8 +55,8 @@ _MANY = 5  # values of one option in a card
 _SPECIAL = re.compile(r"([\\`*\[\]<>|~$&])")
 
 
-#: Schema, number of rows and pattern of the files of each table, by name.
-Tables: TypeAlias = Mapping[str, tuple[pa.Schema, int, str]]
+#: Schema, number of rows and patterns of the files of each table by split, by name.
+Tables: TypeAlias = Mapping[str, tuple[pa.Schema, int, Mapping[str, str]]]
 
 
 @dataclass
@@ -112,14 +112,14 @@ class DataCard:
         Args:
             name: Name of the data set.
             form: Name of its format.
-            tables: Schema, number of rows and pattern of the files of each table. Empty for files of speech. A pattern
-                is empty if `datasets` cannot load the files.
+            tables: Schema, number of rows and patterns of the files of each table. Empty for files of speech. There is
+                no pattern if `datasets` cannot load the files.
         """
         return "\n".join([*self._front_matter(name, tables), *self._body(name, form, tables)]) + "\n"
 
     def of_table(self, name: str, form: str, table: str) -> Callable[[pa.Schema, int], str]:
         """Return a function that returns the card of a data set of one table, given its schema and number of rows."""
-        return lambda schema, rows: self.text(name, form, {table: (schema, rows, "")})
+        return lambda schema, rows: self.text(name, form, {table: (schema, rows, {})})
 
     def _front_matter(self, name: str, tables: Tables) -> list[str]:
         languages = {str(value).split("_")[0].split("-")[0] for (key, value) in self._values if key == "language_code"}
@@ -129,11 +129,12 @@ class DataCard:
             f"pretty_name: {json.dumps(name)}",
             *([f"license: {json.dumps(self.license)}"] if self.license else []),
             *([f"language: {json.dumps(known)}"] if known else []),
-            "configs:" if any(rows and pattern for _, rows, pattern in tables.values()) else "configs: []",
+            "configs:" if any(rows and patterns for _, rows, patterns in tables.values()) else "configs: []",
             *(
-                f"- config_name: {json.dumps(table)}\n  data_files:\n  - split: train\n    path: {json.dumps(pattern)}"
-                for table, (_, rows, pattern) in tables.items()
-                if rows and pattern
+                f"- config_name: {json.dumps(table)}\n  data_files:"
+                + "".join(f"\n  - split: {split}\n    path: {json.dumps(path)}" for split, path in patterns.items())
+                for table, (_, rows, patterns) in tables.items()
+                if rows and patterns
             ),
             "---",
         ]

@@ -237,7 +237,7 @@ class DeltaTarget:
         described = {}
         for name in tables:
             table = self.table(name, self._current[name]).to_pyarrow_dataset()
-            described[name] = (pa.schema(table.schema), table.count_rows(), "")
+            described[name] = (pa.schema(table.schema), table.count_rows(), dict[str, str]())
         versions = ", ".join(f"{name} {self._current[name]}" for name in tables)
         card.checksums = f"none, because each publication changes the files; versions of the tables: {versions}"
         return card.text(name_of(self._url), "Delta Lake", described)

@@ -24,6 +24,11 @@ from voxframe.formats.result import Losses
 from voxframe.schema import CORPUS_TABLES, with_pandas
 
 _EMPTY_FOLDER = "empty texts in a partition column, which are read as nulls"
+_AS_NUMBERS = (
+    "texts in a partition column that readers take for numbers, such as 1 for 001; pd.read_parquet(path, "
+    "partitioning=pyarrow.dataset.partitioning(pyarrow.schema([({0!r}, pyarrow.string())]), flavor='hive')) keeps them"
+)
+_ZONE = "times in a partition column, in the time zone {0}, which names of folders do not have"
 _AS_TEXT = "values of a column with several types, written as text"
 _SURROGATES = "texts with lone surrogates, written as \N{REPLACEMENT CHARACTER}"
 _NO_AUDIO = "recordings that are not at hand, null in the column audio"
@@ -77,8 +82,8 @@ class TableWriter:
         self._card = card
         self.rows = 0
         self.schema: pa.Schema | None = None
-        self._file: IO[bytes] | None = None
-        self._out: Any = None
+        self._files: dict[str, IO[bytes]] = {}
+        self._outs: dict[str, Any] = {}
 
     def add(self, df: pd.DataFrame) -> None:
         """Write the rows of a DataFrame. The first DataFrame sets the columns and types.
@@ -99,6 +104,8 @@ class TableWriter:
             )
         elif self._partition_by:
             self._add_partitioned(table)
+        elif self._form == "huggingface" and "split" in table.column_names and table.num_rows:
+            self._add_splits(table)
         else:
             self._add_arrow(table)
         self._parts += 1
@@ -108,26 +115,34 @@ class TableWriter:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         with ExitStack() as opened:  # the second is closed even if the disk is full
-            for file in (self._file, self._out):
-                if file is not None:
-                    opened.callback(file.close)
+            for file in (*self._files.values(), *self._outs.values()):
+                opened.callback(file.close)
 
     @property
-    def pattern(self) -> str:
-        """Pattern of the files of the table, relative to the directory."""
+    def patterns(self) -> dict[str, str]:
+        """Pattern of the files of each split of the table, relative to the directory."""
         if self._form in ("csv", "jsonl"):
-            return f"{self._name or 'data'}.{self._form}"
-        return f"{self._below}{'*/' * len(self._partition_by)}*.parquet"
+            return {"train": f"{self._name or 'data'}.{self._form}"}
+        if self._outs.keys() - {"part"}:
+            return {split: f"{self._below}{split}-*.parquet" for split in self._outs}
+        return {"train": f"{self._below}{'*/' * len(self._partition_by)}*.parquet"}
 
-    def _add_arrow(self, table: pa.Table) -> None:
+    def _add_splits(self, table: pa.Table) -> None:
+        """Write the rows of each value of the column `split` into files of its own; nulls into the split "other"."""
+        names = pc.fill_null(table["split"].cast(pa.string()), "other")
+        names = pc.replace_substring_regex(names, r"\W+", "_")
+        for name in pc.unique(names).to_pylist():
+            self._add_arrow(table.filter(pc.equal(names, name)), name or "other")
+
+    def _add_arrow(self, table: pa.Table, split: str = "part") -> None:
         if self._audio is None:
-            out = self._open(table.schema)
+            out = self._open(table.schema, split)
             if table.num_rows:  # `datasets` cannot read a row group without rows
                 out.write_table(table)
             return
         schema = table.schema.append(_AUDIO)
         schema = schema.with_metadata({**schema.metadata, b"huggingface": json.dumps(_FEATURES)})
-        out = self._open(schema)
+        out = self._open(schema, split)
         for place, transcript_id in enumerate(table["transcript_id"].to_pylist()):  # one recording in memory
             found = self._audio(transcript_id)
             if found is None:
@@ -135,11 +150,11 @@ class TableWriter:
             values = pa.array([found and {"bytes": found[1], "path": found[0]}], _AUDIO.type)
             out.write_table(pa.table([*table.slice(place, 1).columns, values], schema))
 
-    def _open(self, schema: pa.Schema) -> Any:
-        if self._out is None:
-            file = self._bytes(f"{self._below}part-0.parquet")
-            self._out = pq.ParquetWriter(file, schema, compression="zstd", compression_level=1)
-        return self._out
+    def _open(self, schema: pa.Schema, split: str) -> Any:
+        if split not in self._outs:
+            file = self._bytes(f"{self._below}{split}-0.parquet")
+            self._outs[split] = pq.ParquetWriter(file, schema, compression="zstd", compression_level=1)
+        return self._outs[split]
 
     def _add_partitioned(self, table: pa.Table) -> None:
         kept = [field for field in table.schema if field.name not in self._partition_by]  # folders are columns
@@ -157,9 +172,9 @@ class TableWriter:
                 pq.write_table(rows.slice(start, end - start), file, compression="zstd", compression_level=1)
 
     def _bytes(self, name: str) -> IO[bytes]:
-        if self._file is None:
-            self._file = self._folder.open(name)
-        return self._file
+        if name not in self._files:
+            self._files[name] = self._folder.open(name)
+        return self._files[name]
 
 
 def with_card(table: pa.Table, card: Callable[[pa.Schema, int], str]) -> pa.Table:
@@ -248,7 +263,10 @@ def _folders(name: str, column: pa.ChunkedArray, losses: Losses) -> pa.Array:
     Timestamps are in their time zone, and dates have no time. An empty text is a null: Spark rejects a data set with a
     folder `speaker=`, and Hive uses one folder for both.
     """
+    is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
     if pa.types.is_timestamp(column.type):
+        if column.type.tz:
+            losses[_ZONE.format(column.type.tz)] += len(column) - column.null_count
         local = pc.local_timestamp(column) if column.type.tz else column
         column = pc.replace_substring_regex(local.cast(pa.string()), r"( 00:00:00)?(\.0*)?$", "")
     column = _readable(column, losses)
@@ -260,6 +278,8 @@ def _folders(name: str, column: pa.ChunkedArray, losses: Losses) -> pa.Array:
         ) from None
     values = encoded.dictionary.to_pylist()
     empty = pa.array([value in ("", NULL_PARTITION) for value in values], pa.bool_()).take(encoded.indices)
+    if is_text and values and all(value.isdecimal() for value in values if value not in ("", NULL_PARTITION)):
+        losses[_AS_NUMBERS.format(name)] += len(column) - column.null_count
     losses[_EMPTY_FOLDER] += pc.sum(empty).as_py() or 0
     folders = pa.array([partition_folder(name, value) for value in values], pa.string())
     return folders.take(encoded.indices).fill_null(partition_folder(name, None))

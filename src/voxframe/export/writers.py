@@ -49,7 +49,8 @@ def write(
     A directory has a data card (README.md; README.txt among Markdown files) and the hashes of all files (SHA256SUMS),
     in parquet with a `_` before their names. One DataFrame as Parquet has its card in the metadata of each file, under
     the key `voxframe.data_card`. A single file of another format has no card.
-    `datasets.load_dataset(target, "words")` loads the table `words` of the format huggingface.
+    `datasets.load_dataset(target, "words")` loads the table `words` of the format huggingface. A column `split`, such
+    as metadata with "train" and "test", makes its splits; rows without a value are in the split "other".
 
     Args:
         data: Words or turns for `voxframe.formats.SPEECH_FORMATS`, or both as {"words": ..., "utterances": ...}: turns
@@ -214,7 +215,7 @@ def write_card(
     format: str,  # noqa: A002
 ) -> None:
     """Write the data card of tables that are complete."""
-    tables = {name: (one.schema, one.rows, one.pattern) for name, one in writers.items() if one.schema is not None}
+    tables = {name: (one.schema, one.rows, one.patterns) for name, one in writers.items() if one.schema is not None}
     card.write(into, name_of(target), format, tables)
 
 

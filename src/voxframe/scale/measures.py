@@ -17,8 +17,8 @@ from voxframe import analysis, frames
 from voxframe.analysis.grouping import By
 from voxframe.analysis.vocabulary import sorted_counts
 from voxframe.corpus.search.concordance import SearchQuery, find_in_context, labelled, speaker_list
+from voxframe.corpus.search.counts import GROUPS, group_columns
 from voxframe.corpus.search.counts import counts as count_words
-from voxframe.corpus.search.counts import group_columns
 from voxframe.corpus.search.manifest import OpenIndex
 from voxframe.corpus.search.segment import IndexSegment, build
 from voxframe.errors import OptionError
@@ -143,7 +143,8 @@ def counts(
     Args:
         words: Words, such as `corpus.to_dask("words")`. Transcripts without words are not counted.
         query: Word or phrase, or a list of them; see `Corpus.search`.
-        by: Columns to group by; see `Corpus.counts`. An empty sequence returns one total.
+        by: Columns to group by; see `Corpus.counts`. Any column of `words` is allowed; a phrase lies within one group.
+            An empty sequence returns one total.
         slop: Maximum span of a match in words, in any order; see `Corpus.search`.
         speaker: Count only words by this speaker: a label, a name, or a list of them.
         about: DataFrame with `transcript_id` and columns to group by, such as `corpus.metadata.get()`.
@@ -158,10 +159,25 @@ def counts(
     groups = group_columns(by)
     speaker = speaker_list(speaker)
 
-    def count(part: pd.DataFrame) -> pd.DataFrame:
-        return count_words(_index(part), search_query, named=_namer(part), by=groups, speaker=speaker, about=about)
+    apart = [name for name in groups if name not in GROUPS and (about is None or name not in about)]
+    apart = [name for name in apart if name in getattr(words, "columns", ())]  # columns of the words themselves
+    rest = [name for name in groups if name not in apart]
 
-    needed = _needed(words)
+    def count_all(part: pd.DataFrame) -> pd.DataFrame:
+        return count_words(_index(part), search_query, named=_namer(part), by=rest, speaker=speaker, about=about)
+
+    def count(part: pd.DataFrame) -> pd.DataFrame:
+        if not apart:
+            return count_all(part)
+        parts = [
+            count_all(rows).assign(**{name: rows[name].iloc[0] for name in apart})
+            for _, rows in part.groupby(apart, dropna=False, observed=True)
+        ]
+        empty = count_all(part[:0])
+        empty = pd.concat([empty, part[apart][:0]], axis=1)
+        return pd.concat(parts)[empty.columns].astype(empty.dtypes.to_dict()) if parts else empty
+
+    needed = _needed(words, apart)
     result = _map(needed, count, count(needed._meta))
     sums = result.groupby(["term", *groups], dropna=False, observed=True, sort=True)[["occurrences", "words"]].sum()
     sums = _ordered(sums.reset_index(), search_query.texts, [])
@@ -185,14 +201,14 @@ def _check(frame: object) -> None:
         )
 
 
-def _needed(words: dd.DataFrame) -> dd.DataFrame:
+def _needed(words: dd.DataFrame, more: Sequence[str] = ()) -> dd.DataFrame:
     _check(words)
     if missing := [name for name in _INDEXED if name not in words.columns]:
         raise OptionError(
             f"search and counts need a frame of words, such as corpus.to_dask('words'); this one lacks "
             f"{', '.join(missing)}"
         )
-    return words[[name for name in [*_INDEXED, SPEAKER_NAME.name] if name in words.columns]]
+    return words[[name for name in [*_INDEXED, SPEAKER_NAME.name, *more] if name in words.columns]]
 
 
 def _ordered(found: pd.DataFrame, texts: Sequence[str], by: list[str]) -> pd.DataFrame:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from voxframe.analysis.grouping import PERIODS, Calendar, periods
 from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus.metadata import names_apart
 from voxframe.corpus.search.concordance import Namer, SearchQuery, find, labelled, wanted_ranks
@@ -35,6 +36,7 @@ _WHO = pa.schema(
 def group_columns(by: str | Sequence[str]) -> list[str]:
     """Return the columns to group by as a list. Labels belong to a transcript, so "speaker" adds "transcript_id"."""
     several = [by] if isinstance(by, str) or not isinstance(by, Iterable) else list(by)
+    several = [Calendar(name) if isinstance(name, pd.Grouper) else name for name in several]
     if not all(isinstance(name, str) for name in several):
         raise OptionError(f"by must be a column or a list of columns, [] for one total, got {shown(by)}")
     groups = list(dict.fromkeys(several))
@@ -76,6 +78,9 @@ def counts(
     if about is not None:
         own = _OWN if people is None else _OWN | {"person"}
         about = about.set_axis(names_apart(list(about.columns), own), axis=1)
+        for name in groups:
+            if isinstance(name, Calendar) or (name in PERIODS and name not in about.columns):
+                about = about.assign(**{name: periods(about, name)})
     known = [
         "transcript_id",
         *_OF_WORDS,
