@@ -8,6 +8,7 @@ import pytest
 from tests.models.standin import SMALL, Hub, serving, write_wheels
 
 from voxframe import models
+from voxframe.models import downloads
 
 
 @pytest.fixture
@@ -23,6 +24,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("PIP_EXTRA_INDEX_URL", raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setitem(models.MODELS, "small", SMALL)
+    monkeypatch.setattr(downloads, "_silent_until", {})
     return folder
 
 

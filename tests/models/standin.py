@@ -32,6 +32,7 @@ SMALL = Model(
     packages=("small-model-1==1.0", "small-model-2==1.0"),
     package_bytes=400_000,
     files=(_file("model.bin", *PARTS), _file("config.json", ARCHIVED)),
+    revision="0" * 40,
 )
 
 #: Runs a statement with the small model known, in a process of its own; prints the result, or the ModelError.
@@ -129,7 +130,10 @@ class _Handler(BaseHTTPRequestHandler):
             hub.released.wait()
             return
         name = self.path.rpartition("/")[2]
-        if not re.fullmatch(rf"/({SMALL.repository}/resolve/main|cdn)/[\w.]+", self.path) or name not in hub.content:
+        if (
+            not re.fullmatch(rf"/({SMALL.repository}/resolve/{SMALL.revision}|cdn)/[\w.]+", self.path)
+            or name not in hub.content
+        ):
             self.send_error(404)
             return
         content = hub.content[name]

@@ -26,7 +26,9 @@ def test_the_cache_of_the_hub_is_used(
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(variable, str(cache.parent / value))
     for name in CONTENT:
-        hf_hub_download(SMALL.repository, name, endpoint=hub.url, cache_dir=cache.parent / folder)
+        hf_hub_download(
+            SMALL.repository, name, revision=SMALL.revision, endpoint=hub.url, cache_dir=cache.parent / folder
+        )
     hub.requests.clear()
     found = models.find("small")
     assert found.is_relative_to(cache.parent / folder)
@@ -35,25 +37,21 @@ def test_the_cache_of_the_hub_is_used(
     assert not cache.exists()
 
 
-@pytest.mark.parametrize("ranges", [True, False])
-def test_a_broken_connection_is_resumed(ranges: bool, hub: Hub, cache: Path) -> None:
-    """What has come is kept, also if the server ignores ranges and begins again."""
-    hub.breaks, hub.ranges = [150_000, 300_000 if not ranges else 100_000], ranges
+def test_a_broken_connection_is_tried_again(hub: Hub, cache: Path) -> None:
+    """A connection that breaks twice delays the model, and no more."""
+    hub.breaks = [150_000, 100_000]
     assert models.find("small") == cache / "small"
     assert (cache / "small" / "model.bin").read_bytes() == CONTENT["model.bin"]
-    starts = [wanted for _, path, wanted in hub.requests if path.startswith("/cdn/")]
-    assert len(starts) == 3
-    assert starts[0] is None
-    assert all(starts[1:])
+    assert {path.name for path in (cache / "small").iterdir()} == {*CONTENT}
 
 
 @pytest.mark.parametrize(
     ("content", "says"),
     [
         (b"?" + CONTENT["model.bin"][1:], "model.bin has the SHA-256"),
-        (CONTENT["model.bin"] + b"?", "model.bin has more than 400,000 bytes"),
-        (CONTENT["model.bin"][:1000], "sent 1,000 bytes of model.bin, expected 400,000"),
-        (None, "answered 404 for model.bin"),
+        (CONTENT["model.bin"] + b"?", "model.bin has 400,001 bytes, expected 400,000"),
+        (CONTENT["model.bin"][:1000], "model.bin has 1,000 bytes, expected 400,000"),
+        (None, "it sent no model.bin"),
     ],
 )
 def test_other_files_than_the_official_ones_are_refused(
@@ -79,12 +77,11 @@ def test_a_hub_that_does_not_answer_is_given_up(
 
     assert downloads._ANSWER_S == 5
     monkeypatch.setattr(downloads, "_ANSWER_S", 0.2)
-    monkeypatch.setattr(downloads, "_silent_until", {})
     hub.silent = True
     for _ in range(2):
         assert models.find("small") == cache / "small"
         models.remove("small")
-    assert [path for _, path, _ in hub.requests] == ["/voxframe-tests/small/resolve/main/config.json"]
+    assert [path for _, path, _ in hub.requests] == ["/"]
 
 
 @pytest.mark.parametrize("address", ["http://user:s3cret@127.0.0.1:9", "no address, s3cret@x"])

