@@ -60,10 +60,22 @@ def test_names_are_used_instead_of_labels() -> None:
 
 
 def test_turns_without_an_end_are_not_counted() -> None:
-    """A turn without an end adds neither a turn nor words."""
+    """A turn without an end adds neither a turn nor words, and a warning counts it."""
     known = talk_time(_UTTERANCES)
     unknown = _UTTERANCES.iloc[:1].assign(end_ms=pd.array([None], dtype="Int64"))
-    pd.testing.assert_frame_equal(talk_time(pd.concat([_UTTERANCES, unknown])), known)
+    with pytest.warns(UserWarning, match="talk_time: 1 of 5 rows have no times and are left out") as caught:
+        pd.testing.assert_frame_equal(talk_time(pd.concat([_UTTERANCES, unknown])), known)
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+@pytest.mark.parametrize("measure", [talk_time, balance, turn_statistics, turn_matrix, pace])
+def test_a_table_without_times_says_why_there_is_no_result(measure: Callable[..., pd.DataFrame]) -> None:
+    """One warning says how many rows have no times; measures that others are made of do not repeat it."""
+    unknown = _UTTERANCES.assign(end_ms=pd.array([None] * 4, dtype="Int64"))
+    rows = unknown.assign(text="x").drop(columns="word_count", errors="ignore")
+    with pytest.warns(UserWarning, match=f"{measure.__name__}: 4 of 4 rows have no times") as caught:
+        measure(rows)
+    assert len(caught) == 1
 
 
 def test_a_known_word_count_is_used() -> None:

@@ -41,3 +41,4 @@ def test_interruptions_are_unknown_without_overlap() -> None:
     found = turn_statistics(pd.DataFrame(_TURNS | {"speaker": ["A", "B", "A"]}), by="transcript_id")
     assert found["transfers"].to_list() == [2]
     assert found["interruption_share"].isna().all()
+    assert found["interruption_recordings"].to_list() == [0]

@@ -13,7 +13,7 @@ import pandas as pd
 
 from voxframe._text import join_words
 from voxframe.analysis.grouping import By, key_list, ratio, with_keys
-from voxframe.analysis.recordings import keeps_names
+from voxframe.analysis.recordings import keeps_names, uses
 from voxframe.analysis.search_terms import spoken as spoken_words
 from voxframe.analysis.speaker_turns import (
     LONGEST_SILENCE_MS,
@@ -44,11 +44,13 @@ _TURN = tuple(
 #: Columns of `turn_statistics`.
 _STATISTICS = tuple(
     "turns words mean_turn_s longest_turn_s longest_start_ms transfers median_offset_ms overlaps "
-    "transfer_overlap_share interruptions interruption_share responses response_ms within backchannels".split()
+    "transfer_overlap_share interruptions interruption_share interruption_recordings responses "
+    "response_ms within backchannels".split()
 )
 
 
 @keeps_names
+@uses("start_ms", "end_ms")
 def turn_taking(
     spoken: pd.DataFrame,
     by: By = None,
@@ -258,6 +260,7 @@ def _joined(spurts: pd.DataFrame, floor: _Floor, heard: npt.NDArray[np.bool_], k
     "mean_turn_s", "longest_turn_s", "median_offset_ms", "transfer_overlap_share", "interruption_share", "response_ms"
 )
 @keeps_names
+@uses("start_ms", "end_ms")
 def turn_statistics(spoken: pd.DataFrame, by: By = ("transcript_id", "speaker"), **options: Any) -> pd.DataFrame:
     """Return turns, response latency, overlaps, interruptions, backchannels and monologues of each speaker.
 
@@ -277,8 +280,9 @@ def turn_statistics(spoken: pd.DataFrame, by: By = ("transcript_id", "speaker"),
     Returns:
         One row per group, sorted. Columns: those of `by`, `turns`, `words` int64, `mean_turn_s`, `longest_turn_s`
         float64 (s), `longest_start_ms` Int64, `transfers` int64, `median_offset_ms` float64, `overlaps` int64,
-        `transfer_overlap_share` float64 (0-1), `interruptions` int64, `interruption_share` float64 (0-1), `responses`
-        int64, `response_ms` float64, `within` and `backchannels` int64. Unknown values are NaN.
+        `transfer_overlap_share` float64 (0-1), `interruptions` int64, `interruption_share` float64 (0-1),
+        `interruption_recordings` int64 (recordings of the group that show overlap, on which the share rests),
+        `responses` int64, `response_ms` float64, `within` and `backchannels` int64. Unknown values are NaN.
 
     Raises:
         ValueError: A column is missing.
@@ -323,12 +327,15 @@ def turn_statistics(spoken: pd.DataFrame, by: By = ("transcript_id", "speaker"),
     base = (transfer & shows).astype("int64").groupby(groups.ngroup()).sum().set_axis(found.index)
     found["transfer_overlap_share"] = ratio(found["overlaps"], found["transfers"])
     found["interruption_share"] = ratio(found["interruptions"], base)
+    showing = table["transcript_id"].where(shows).groupby(groups.ngroup()).nunique()
+    found["interruption_recordings"] = showing.reindex(range(len(found)), fill_value=0).astype("int64").array
     found = found.reset_index(drop=not names)
     return found[[*names, *_STATISTICS]]
 
 
 @defines("transfer_share", "median_offset_ms")
 @keeps_names
+@uses("start_ms", "end_ms")
 def turn_matrix(spoken: pd.DataFrame, by: By = "transcript_id", *, of: str = "speaker", **options: Any) -> pd.DataFrame:
     """Count who follows whom.
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from voxframe.analysis.grouping import By, durations_ms, key_list, ratio, with_keys
-from voxframe.analysis.recordings import keeps_names
+from voxframe.analysis.recordings import keeps_names, uses
 from voxframe.analysis.spans import WINDOW_S, annotate, split_spans
 from voxframe.analysis.speaker_turns import TEXT, floats, require, require_words
 from voxframe.analysis.speech_delivery import speech_pieces
@@ -23,6 +23,7 @@ _Measures: TypeAlias = "Callable[[pd.DataFrame, np.ndarray], dict[str, Any]]"
 
 @defines("articulation_s", "window_wpm", "articulation_wpm")
 @keeps_names
+@uses("start_ms", "end_ms")
 def pace(
     words: pd.DataFrame,
     by: By = "transcript_id",
@@ -80,6 +81,7 @@ def pace(
 
 @defines("polarity")
 @keeps_names
+@uses("start_ms", "end_ms")
 def sentiment_over_time(
     sentiments: pd.DataFrame,
     by: By = "transcript_id",

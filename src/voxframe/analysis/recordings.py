@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from functools import wraps
 from typing import Any, ParamSpec, Protocol, TypeAlias
 
@@ -106,6 +108,43 @@ def keeps_names(function: Callable[P, pd.DataFrame]) -> Callable[P, pd.DataFrame
         return found
 
     return with_names
+
+
+#: True while a measure runs, so that the measures that it is made of do not warn again.
+_IS_RUNNING: ContextVar[bool] = ContextVar("a measure is running", default=False)
+
+
+def uses(*columns: str) -> Callable[[Callable[P, pd.DataFrame]], Callable[P, pd.DataFrame]]:
+    """Decorate a measure that leaves out rows with a null in these columns: one warning says how many and why.
+
+    Warns:
+        UserWarning: The measure cannot use some rows, or none.
+    """
+    what = "times" if "start_ms" in columns else " and ".join(columns)
+
+    def decorated(function: Callable[P, pd.DataFrame]) -> Callable[P, pd.DataFrame]:
+        @wraps(function)
+        def with_warning(*args: P.args, **options: P.kwargs) -> pd.DataFrame:
+            if _IS_RUNNING.get():
+                return function(*args, **options)
+            token = _IS_RUNNING.set(True)
+            try:
+                found = function(*args, **options)
+            finally:
+                _IS_RUNNING.reset(token)
+            source = next((one for one in (*args, *options.values()) if isinstance(one, pd.DataFrame)), pd.DataFrame())
+            unknown = source[[name for name in columns if name in source]].isna().any(axis=1)
+            if count := int(unknown.sum()):
+                empty = ", so that the result is empty" if found.empty else ""
+                warnings.warn(
+                    f"{function.__name__}: {count:,} of {len(source):,} rows have no {what} and are left out{empty}",
+                    stacklevel=3,
+                )
+            return found
+
+        return with_warning
+
+    return decorated
 
 
 def known_names(ids: Sequence[Any], *tables: pd.DataFrame | None) -> dict[Any, str]:

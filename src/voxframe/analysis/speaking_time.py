@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from voxframe.analysis.grouping import By, durations_ms, key_list, ratio, speakers_of, time_bin, with_keys
-from voxframe.analysis.recordings import keeps_names
+from voxframe.analysis.recordings import keeps_names, uses
 from voxframe.analysis.spans import split_spans
 from voxframe.analysis.speaker_turns import (
     LONGEST_SILENCE_MS,
@@ -40,6 +40,7 @@ _SPOKEN = ("transcript_id", "text", "start_ms", "end_ms")
 
 @defines("talk_s", "share", "words_per_minute")
 @keeps_names
+@uses("start_ms", "end_ms")
 def talk_time(
     spoken: pd.DataFrame,
     by: By = ("transcript_id", "speaker"),
@@ -154,6 +155,7 @@ def _turn_rows(spoken: pd.DataFrame, by: By) -> tuple[pd.DataFrame, list[str]]:
     "overlap_share",
 )
 @keeps_names
+@uses("start_ms", "end_ms")
 def speech_activity(
     spoken: pd.DataFrame,
     by: By = "transcript_id",
@@ -283,6 +285,7 @@ def _activity(
 
 @defines("gini", "entropy_bits", "evenness", "effective_speakers")
 @keeps_names
+@uses("start_ms", "end_ms")
 def balance(
     spoken: pd.DataFrame, by: By = "transcript_id", *, of: Literal["talk_s", "words", "turns"] = "talk_s"
 ) -> pd.DataFrame:

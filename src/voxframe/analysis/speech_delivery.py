@@ -11,7 +11,7 @@ import pandas as pd
 
 from voxframe._text import join_words
 from voxframe.analysis.grouping import By, ratio, with_keys
-from voxframe.analysis.recordings import keeps_names
+from voxframe.analysis.recordings import keeps_names, uses
 from voxframe.analysis.search_terms import find_words
 from voxframe.analysis.speaker_turns import MILLISECONDS, TEXT, floats, require, require_words
 from voxframe.measures import defines
@@ -35,6 +35,7 @@ _DELIVERY = tuple(
 
 
 @keeps_names
+@uses("start_ms", "end_ms")
 def pauses(words: pd.DataFrame, *, min_ms: float = SHORTEST_PAUSE_MS) -> pd.DataFrame:
     """Return the silent pauses of speakers.
 
@@ -80,6 +81,7 @@ def pauses(words: pd.DataFrame, *, min_ms: float = SHORTEST_PAUSE_MS) -> pd.Data
 
 
 @keeps_names
+@uses("start_ms", "end_ms")
 def questions(words: pd.DataFrame) -> pd.DataFrame:
     """Return the sentences that end with a question mark.
 
@@ -119,6 +121,7 @@ def questions(words: pd.DataFrame) -> pd.DataFrame:
 
 @defines("mean_confidence")
 @keeps_names
+@uses("confidence")
 def low_confidence(words: pd.DataFrame, *, below: float = 0.5) -> pd.DataFrame:
     """Return runs of words whose recognition confidence is low, to check them first.
 
@@ -227,6 +230,7 @@ def _runs(rows: pd.DataFrame, begins: npt.NDArray[np.bool_]) -> pd.DataFrame:
     "low_share",
 )
 @keeps_names
+@uses("start_ms", "end_ms")
 def delivery(
     words: pd.DataFrame,
     by: By = ("transcript_id", "speaker"),
