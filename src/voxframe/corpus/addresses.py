@@ -105,9 +105,6 @@ _SIGNATURES: tuple[tuple[set[str], str, set[str]], ...] = (
 def short_name(source: str) -> str | None:
     """Return the stem of a file name, or the last segment of a URL.
 
-    Args:
-        source: Path or URL.
-
     Returns:
         The name; None if the source has none.
 

@@ -130,11 +130,7 @@ def find(name: str | None = None) -> Analyzer:
 
 
 def checked_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of the analyses to make.
-
-    Raises:
-        OptionError: An option is invalid, is not one of an analysis, or no analysis is requested.
-    """
+    """Return the options of the analyses to make."""
     for name in given:
         if name not in (*USUAL, *OTHERS):
             raise OptionError(f"analyze has no option {name!r}; it has {', '.join((*USUAL, *OTHERS))}")
@@ -147,11 +143,7 @@ def checked_options(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def analyzed(raw: bytes, given: Mapping[str, Any]) -> bytes:
-    """Return a payload with the requested analyses.
-
-    Raises:
-        PayloadError: It has no words, or is not English.
-    """
+    """Return a payload with the requested analyses."""
     tables = frames.transcript_tables(raw, ("transcripts", *TURN_TABLES))
     source = _input(tables)
     if reason := _unfit(source):

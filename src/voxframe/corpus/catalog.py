@@ -214,12 +214,7 @@ class _Session(threading.local):
 
 
 class Catalog:
-    """The catalog of one corpus. Threads and processes may share it.
-
-    Args:
-        root: Directory of the corpus.
-        store: Its payloads.
-    """
+    """The catalog of one corpus. Threads and processes may share it."""
 
     def __init__(self, root: Path, store: Store) -> None:
         self.root, self.path = root, root / "catalog.sqlite"

@@ -87,12 +87,6 @@ def people_by_voice(
 
     Complete linkage: all speakers of a new person are at least as similar as the threshold. Speakers of one recording
     and of different people are never one.
-
-    Args:
-        speakers: Rows with `transcript_id`, `person` and `speaker_name`.
-        vectors: Their voice vectors, of length 1.
-        threshold: Lowest cosine similarity.
-        taken: Names of people that new ones cannot have.
     """
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
@@ -122,12 +116,6 @@ def voice_vectors(archive: Archive, speakers: pd.DataFrame, audio: AudioFiles, k
     """Return the voice vector of each row of speakers, shape (rows, 192).
 
     It is NaN for a speaker who is hardly heard, and for those of a recording whose sound cannot be read.
-
-    Args:
-        archive: The transcripts.
-        speakers: Rows with `transcript_id` and `speaker`.
-        audio: Media files.
-        keep: Store the vectors. Stored ones are used as long as the spans of the speakers are the same.
     """
     vectors = np.full((len(speakers), SIZE), np.nan, np.float32)
     by_recording = {str(i): rows for i, rows in speakers.groupby("transcript_id", sort=False).indices.items()}

@@ -42,11 +42,6 @@ class Corrections:
     corrected turn keep their times and confidences. Changed words share the gap between them and have no confidence.
 
     A turn is named by its `utterance_idx`. If the service sent no utterances, turns are counted at changes of speaker.
-
-    Args:
-        archive: The transcripts.
-        current: The corrections of their current payloads.
-        names: The names in use; names of single turns can become stale like corrections.
     """
 
     def __init__(self, archive: Archive, names: CurrentNames) -> None:

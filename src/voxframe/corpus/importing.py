@@ -159,12 +159,6 @@ def add_payloads(archive: Archive, sources: Payloads, *, replace: bool, progress
 class _Adding:
     """Adds the payloads of sources.
 
-    Args:
-        archive: Stores the payloads.
-        workers: Processes that store them.
-        name: Names their recordings: see `Ledger.naming`.
-        replace: Replace a different payload with the same id.
-
     Attributes:
         early: Sources with exports that precede their transcript, and the names of these, by number of the source.
     """

@@ -85,12 +85,6 @@ class Llm:
 
     Transcripts are sent by id. They are sent as text if they have speaker names or corrections, or if the service did
     not create them.
-
-    Args:
-        texts: Splits selections into batches.
-        search: Finds passages and quotations.
-        ledger: Caches the responses.
-        default_client: The client to use if none is passed.
     """
 
     def __init__(self, texts: LlmTexts, search: Search, ledger: Ledger, default_client: DefaultClient) -> None:

@@ -31,11 +31,7 @@ _ID = "transcript_id"
 
 
 class Metadata:
-    """Columns about the recordings of a corpus, as `corpus.metadata`.
-
-    Args:
-        archive: The transcripts, and the ledger, which stores the columns.
-    """
+    """Columns about the recordings of a corpus, as `corpus.metadata`."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive

@@ -57,11 +57,7 @@ def read_json(path: Path, kind: Any = Any, limit: int = MAX_BYTES) -> Any:
 
 
 def decompress(data: bytes, limit: int = MAX_BYTES) -> bytes:
-    """Return the content of the first zstd frame of `data`, even if its header does not state the size.
-
-    Raises:
-        zstandard.ZstdError: The frame is damaged, is cut, or expands to more bytes than the limit.
-    """
+    """Return the content of the first zstd frame of `data`, even if its header does not state the size."""
     size = zstandard.frame_content_size(data)
     if size > limit:
         raise _too_large(limit)

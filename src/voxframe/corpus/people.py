@@ -35,14 +35,7 @@ _AT_A_TIME = 64  # transcripts in memory
 
 
 class People:
-    """The people of a corpus. `Speakers` describes the methods.
-
-    Args:
-        archive: The transcripts.
-        metadata: Columns about the recordings.
-        names: Returns the names of speakers of each transcript that has any.
-        corrections: Corrections of turns.
-    """
+    """The people of a corpus. `Speakers` describes the methods."""
 
     def __init__(
         self,

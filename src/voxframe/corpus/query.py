@@ -77,15 +77,7 @@ def _repeated(read: _Read) -> _Read:
 
 
 class Query:
-    """Reads tables over many transcripts. The callers warn if there is no corpus, once per call.
-
-    Args:
-        archive: The transcripts.
-        metadata: Columns about the recordings, which can be joined to every table.
-        names: Names of speakers, which are added to every table with speakers.
-        corrections: Corrections, which are applied to every table with their text.
-        people: People across transcripts, which are added on request.
-    """
+    """Reads tables over many transcripts. The callers warn if there is no corpus, once per call."""
 
     def __init__(self, archive: Archive, metadata: Metadata, names: CurrentNames, people: People) -> None:
         self._archive, self._metadata, self._names, self._people = archive, metadata, names, people

@@ -33,14 +33,7 @@ if TYPE_CHECKING:
 
 
 class Raw:
-    """Responses of the service as received, and the files derived from them, as `corpus.raw`.
-
-    Args:
-        archive: The payloads.
-        ledger: The jobs; its file also caches other responses.
-        llm: Language-model responses.
-        default_client: The client to use if none is passed.
-    """
+    """Responses of the service as received, and the files derived from them, as `corpus.raw`."""
 
     def __init__(self, archive: Archive, ledger: Ledger, llm: Llm, default_client: DefaultClient) -> None:
         self._archive, self._ledger, self._llm, self._default_client = archive, ledger, llm, default_client

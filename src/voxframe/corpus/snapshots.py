@@ -211,13 +211,7 @@ class Snapshot:
 
 
 class Snapshots:
-    """Read-only versions of a corpus, as `corpus.snapshots`.
-
-    Args:
-        archive: The transcripts.
-        query: Reads their tables.
-        metadata: Columns about the recordings, stored as a table of each snapshot.
-    """
+    """Read-only versions of a corpus, as `corpus.snapshots`."""
 
     def __init__(self, archive: Archive, query: Query, metadata: Metadata) -> None:
         self._archive = archive

@@ -81,11 +81,7 @@ class Stored(NamedTuple):
 
 
 class Store:
-    """Payloads in one directory. Several processes can use it at the same time: every file is complete or absent.
-
-    Args:
-        root: Directory of the corpus; created by the first write.
-    """
+    """Payloads in one directory. Several processes can use it at the same time: every file is complete or absent."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

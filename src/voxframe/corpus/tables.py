@@ -257,11 +257,7 @@ class NewPart:
 
 
 class PartBatch:
-    """Transcripts that are collected and written in large parts. Threads may share it.
-
-    Args:
-        write: Writes a part.
-    """
+    """Transcripts that are collected and written in large parts. Threads may share it."""
 
     def __init__(self, write: Callable[[NewPart], None]) -> None:
         self._write_part = write

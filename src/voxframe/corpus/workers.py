@@ -142,11 +142,6 @@ class StoringProcesses:
     """Performs tasks in this process and, if there are many, in others. A context manager.
 
     At its end, or after Ctrl-C, the tables of all stored payloads are written and the other processes have ended.
-
-    Args:
-        archive: The corpus.
-        processes: Number of processes, with this one. None (default): one per core that this process may use.
-        expected: Number of tasks, if known. The other processes are started at once if it is large.
     """
 
     def __init__(self, archive: Archive, processes: int | None = None, *, expected: int = 0) -> None:

@@ -47,16 +47,7 @@ if TYPE_CHECKING:
 
 
 class Batch:
-    """Operations on many recordings: plan, submit, fetch, add and delete.
-
-    Args:
-        archive: Stores the payloads.
-        ledger: The jobs.
-        search: The search index, from which `forget` removes the words.
-        people: The people, from which `forget` removes those of the transcript.
-        snapshots: The snapshots, which `forget` does not change.
-        default_client: The client to use if none is passed.
-    """
+    """Operations on many recordings: plan, submit, fetch, add and delete."""
 
     def __init__(
         self,

@@ -102,11 +102,6 @@ class History:
     A job is older than a submission if the service had responded to it before that submission was sent. Clocks are not
     used, because that of the service may be hours off. Without such a job the list is read to its end.
 
-    Args:
-        client: The service.
-        jobs: Jobs of this service in the ledger.
-        wanted: The submissions to find.
-
     Attributes:
         is_whole: True once everything newer than the oldest wanted submission was listed.
     """

@@ -32,12 +32,6 @@ if TYPE_CHECKING:
 class Sender:
     """Submits recordings. Safe to use from several threads.
 
-    Args:
-        ledger: Records each step.
-        client: The service.
-        throttle: Limits the request rate.
-        stop: Set when the batch is being stopped.
-
     Attributes:
         asked: Keys of the jobs that were requested by this object, not by another process.
     """

@@ -59,12 +59,6 @@ def _request(client: Client, transcript_id: str) -> tuple[Transcript, str | None
 class Fetching:
     """State shared by the threads of a sync.
 
-    Args:
-        archive: Stores the payloads.
-        ledger: The jobs.
-        client: The service.
-        concurrency: Maximum number of concurrent fetches.
-
     Attributes:
         ended: Jobs that finished, including those that could not be fetched.
         failed: Those of them that failed or could not be fetched.

@@ -53,10 +53,6 @@ class AdaptiveThrottle:
 
     The limit is halved when the service responds "too many requests", and grows by one per round of successes. Only
     seconds actually spent pausing count towards giving up, so a suspended machine loses no patience.
-
-    Args:
-        most: Maximum number of concurrent requests.
-        stop: Set when the batch is being stopped.
     """
 
     def __init__(self, most: int, stop: threading.Event) -> None:

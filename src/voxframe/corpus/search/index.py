@@ -37,15 +37,7 @@ _LEFTOVER_AGE_S = 3600.0
 
 
 class SearchIndex:
-    """The search index of a corpus, updated on use. Threads and processes may share it.
-
-    Args:
-        catalog: Lists the segments.
-        store: Files of the corpus.
-        words: Yields the table `words` of each of some transcripts by id, with corrections, or the error if it cannot
-            be read; in any order.
-        corrections: Returns a text that changes with the corrections, by the stem of the transcript's files.
-    """
+    """The search index of a corpus, updated on use. Threads and processes may share it."""
 
     def __init__(
         self,

@@ -55,12 +55,7 @@ class DiscoveredTopics(NamedTuple):
 
 
 class MeaningSearch:
-    """Search by meaning. `Corpus` describes the methods.
-
-    Args:
-        archive: The transcripts.
-        named: Adds the names of speakers to a table.
-    """
+    """Search by meaning. `Corpus` describes the methods."""
 
     def __init__(self, archive: Archive, named: Namer) -> None:
         self._archive, self._named = archive, named

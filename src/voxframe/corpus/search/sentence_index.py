@@ -146,13 +146,7 @@ class SentenceView:
 
 
 class SentenceIndex:
-    """The sentences of a corpus, encoded on use. Threads and processes may share it.
-
-    Args:
-        catalog: Takes the lock for changes of the files.
-        states: Returns the state of each transcript, by id. A transcript with another state is encoded again.
-        sentences: Returns the sentences of a transcript with the columns `COLUMNS`.
-    """
+    """The sentences of a corpus, encoded on use. Threads and processes may share it."""
 
     def __init__(
         self, catalog: Catalog, states: Callable[[], dict[str, str]], sentences: Callable[[str], pa.Table]
