@@ -436,8 +436,8 @@ class Catalog:
             is_link = stat.S_ISLNK(about.st_mode)
             reason = "a symbolic link, through which nothing is written" if is_link else "not a regular file"
             raise CorpusError(
-                f"the catalog {self.path} is {reason}; put the file itself in its place, or remove it: it is made again "
-                "from what is recorded"
+                f"the catalog {self.path} is {reason}; put the file itself in its place, or remove it: it is made "
+                "again from what is recorded"
             )
         if not about.st_size:
             return None
