@@ -115,7 +115,7 @@ def _commands() -> Iterator[tuple[str, str]]:
 
 def _python() -> Iterator[tuple[str, str]]:
     """Yield the public names, and the names that public modules list."""
-    for name in voxframe.__all__:
+    for name in dir(voxframe):
         with contextlib.suppress(MissingExtraError):  # a module of an extra that is not installed
             yield from _documented(name, getattr(voxframe, name))
         if name == "Corpus":
@@ -130,7 +130,7 @@ def _documented(name: str, value: Any) -> Iterator[tuple[str, str]]:
         yield name, docstring(value)
         for inner in getattr(value, "__all__", ()):
             ours = getattr(getattr(value, inner), "__module__", None) or ""  # no constants and aliases
-            if inner not in voxframe.__all__ and ours.startswith("voxframe"):
+            if inner not in dir(voxframe) and ours.startswith("voxframe"):
                 yield from _documented(f"{name}.{inner}", getattr(value, inner))
     elif inspect.isclass(value):
         yield name, _class(value)

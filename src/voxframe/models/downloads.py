@@ -293,7 +293,7 @@ def _bar_class() -> Any:
     """Return a class of progress bars, shown in a terminal or a notebook unless the download is quick."""
     from tqdm.auto import tqdm
 
-    class Bar(tqdm):  # type: ignore[misc]
+    class Bar(tqdm):  # type: ignore[type-arg]
         def __init__(self, *args: Any, **options: Any) -> None:
             options.pop("name", None)  # of huggingface_hub
             # tqdm itself would also show no bar in a notebook, whose standard error is no terminal.
