@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any, ParamSpec, Protocol, TypeAlias
@@ -114,6 +115,16 @@ def keeps_names(function: Callable[P, pd.DataFrame]) -> Callable[P, pd.DataFrame
 _IS_RUNNING: ContextVar[bool] = ContextVar("a measure is running", default=False)
 
 
+@contextmanager
+def as_a_part() -> Iterator[None]:
+    """Let measures that something else is made of leave out rows without a warning."""
+    token = _IS_RUNNING.set(True)
+    try:
+        yield
+    finally:
+        _IS_RUNNING.reset(token)
+
+
 def uses(*columns: str) -> Callable[[Callable[P, pd.DataFrame]], Callable[P, pd.DataFrame]]:
     """Decorate a measure that leaves out rows with a null in these columns: one warning says how many and why.
 
@@ -127,11 +138,8 @@ def uses(*columns: str) -> Callable[[Callable[P, pd.DataFrame]], Callable[P, pd.
         def with_warning(*args: P.args, **options: P.kwargs) -> pd.DataFrame:
             if _IS_RUNNING.get():
                 return function(*args, **options)
-            token = _IS_RUNNING.set(True)
-            try:
+            with as_a_part():
                 found = function(*args, **options)
-            finally:
-                _IS_RUNNING.reset(token)
             source = next((one for one in (*args, *options.values()) if isinstance(one, pd.DataFrame)), pd.DataFrame())
             unknown = source[[name for name in columns if name in source]].isna().any(axis=1)
             if count := int(unknown.sum()):

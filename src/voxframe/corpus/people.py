@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from voxframe import analysis
+from voxframe.analysis.recordings import as_a_part
 from voxframe.analysis.speaker_turns import TEXT, speaker_labels
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.catalog import clear_errors
@@ -148,7 +149,8 @@ class People:
         turns = self._rows("utterances", ids)
         spoken = {*turns["transcript_id"]}
         words = self._rows("words", [i for i in ids if i not in spoken])
-        found = [analysis.talk_time(rows) for rows in (turns, words) if len(rows)] or [analysis.talk_time(turns)]
+        with as_a_part():
+            found = [analysis.talk_time(rows) for rows in (turns, words) if len(rows)] or [analysis.talk_time(turns)]
         table = pd.concat(found, ignore_index=True)
         return table.loc[table["speaker"].notna(), ["transcript_id", "speaker", "talk_s", "turns"]]
 
