@@ -34,13 +34,14 @@ __all__ = ["SUFFIXES", "converted", "from_table", "with_speakers"]
 _JUMP_MS = 60_000
 _JSON = (b"{", b"[")  # first characters of payloads
 _PACKED = re.compile(r"\.(gz|zst)$", re.IGNORECASE)
-_SIGNS = (b"WEBVTT", b"ooText", b"<ANNOTATION", b"-->", b"@UTF8", b"<Trans")
+_SIGNS = (b"WEBVTT", b"ooText", b"<ANNOTATION", b"-->", b"@UTF8", b"<Trans", b"[Script Info]", b"/ttml")
 #: Fields of engines with spoken text.
 _ROW_FIELDS = frozenset({"text", "body", "words", "word", "transcript", "annotations", "predictions", "timestamp"})
 _TEXT_FIELDS = ("text", "word", "punctuated_word", "content", "value", "transcript", "full_transcript")
 _NULL_TEXT = re.compile(rf'"(?:{"|".join(_TEXT_FIELDS)})"\s*:\s*null'.encode())
 _ENGINE_FIELDS = frozenset(
-    "transcription results monologues recognizedPhrases phrases response result segments chunks items lines".split()
+    "transcription results monologues recognizedPhrases phrases response result segments chunks items lines "
+    "word_segments transcript Transcript output data".split()
 )
 #: A time in seconds; the interface has whole milliseconds.
 _SECONDS = re.compile(rb'"(?:start|end)"\s*:\s*\d+\.\d*[1-9]')
@@ -175,16 +176,27 @@ def _json_format(data: bytes) -> tuple[str, Callable[[], Any]] | None:
         document = _without_null_texts(document)
     if not isinstance(document, Mapping):
         return None
-    for format_name, form in _taking("json"):
-        if form.recognises(document) and form.read:
-            return format_name, partial(_whole, form.read, tracked(document))
+    for inner in (document, *_inner(document)):
+        for format_name, form in _taking("json"):
+            if form.recognises(inner) and form.read:
+                return format_name, partial(_whole, form.read, tracked(inner), {} if inner is document else document)
     return None
 
 
-def _whole(read: Callable[[Any], Any], document: Any) -> Any:
-    """Return what a reader makes of a document, with the fields that it did not read."""
+def _inner(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the objects and lists inside an envelope, such as {"output": {"segments": [...]}}; lists as segments."""
+    if document.keys() & {"status", "words", "utterances", "text"}:  # it has the transcript itself
+        return []
+    values = [value for value in document.values() if isinstance(value, dict | list)]
+    return [{"segments": value} if isinstance(value, list) else value for value in values]
+
+
+def _whole(read: Callable[[Any], Any], document: Any, envelope: Mapping[str, Any]) -> Any:
+    """Return what a reader makes of a document, with the fields that it did not read, and those of its envelope."""
     found = read(document)
     rest = unread(document, of_item=False)
+    if others := {name: value for name, value in envelope.items() if not isinstance(value, dict | list)}:
+        rest["envelope"] = others
     if isinstance(found, list):
         return [(name, rest | payload) for name, payload in found]
     return rest | found

@@ -1,6 +1,6 @@
 """Files of other tools that caused trouble, and the formats of transcription tools and tables."""
 
-# ruff: noqa: RUF005, ISC004  concatenation keeps the documents short
+# ruff: noqa: RUF005, ISC004, E501  concatenation and long lines keep the documents short
 
 from __future__ import annotations
 
@@ -183,8 +183,17 @@ def test_no_leaf_of_a_document_is_lost(document: dict[str, Any]) -> None:
             {"start_ms": 0, "end_ms": 1500, "text": "Hi", "speakerLabel": "A"},
             {"start_ms": 2000, "end_ms": 2500, "text": "Bye"},
         ],
+        {"output": {"segments": [{"start": 0, "end": 1.5, "text": "Hi", "speaker": "A"}, {"start": 2, "end": 2.5, "text": "Bye"}]}},
+        {"Transcript": [{"ParticipantRole": "A", "Content": "Hi", "BeginOffsetMillis": 0, "EndOffsetMillis": 1500}]
+        + [{"Content": "Bye", "BeginOffsetMillis": 2000, "EndOffsetMillis": 2500}]},
+        {"results": [{"offset": 0, "duration": 1.5, "text": "Hi", "Speaker Name": "A"}, {"offset": 2, "duration": 0.5, "text": "Bye"}]},
+        [{"startTimeMs": 0, "endTimeMs": 1500, "text": "Hi", "speakerName": "A"}, {"startTimeMs": 2000, "endTimeMs": 2500, "text": "Bye"}],
+        {"segments": [{"start": "00:00:00.000", "end": "0:01,5", "text": "Hi", "spk": 1}, {"start": "2", "end": 2.5, "text": "Bye"}],
+         "speaker_map": {"1": "A"}},
+        {"segments": [{"start_offset": 0, "end_offset": 1.5, "text": "Hi", "speakerId": "x"}, {"start_offset": 2, "end_offset": 2.5, "text": "Bye"}],
+         "speakers": [{"speakerId": "x", "displayName": "A"}]},
     ],
-)
+)  # fmt: skip
 def test_segments_in_many_spellings(document: Any) -> None:
     """A list of segments is one transcript, with times in ms whatever their unit and names are."""
     assert _turns(json.dumps(document), "a.json") == [("A", "Hi", 0, 1500), (None, "Bye", 2000, 2500)]
@@ -251,6 +260,21 @@ _TRS = """<?xml version="1.0" encoding="UTF-8"?>
             "a.txt",
             "#00:00:01-5# I: Why? #00:00:03-0#\n#00:00:03-0# B: So. #00:00:04-0#\n",
             [("I", "Why?", 1500, 3000), ("B", "So.", 3000, 4000)],
+        ),
+        (
+            "a.txt",
+            "0:03\nhello all\n0:07\nyes\n",
+            [(None, "hello all", 3000, 7000), (None, "yes", 7000, None)],
+        ),
+        (
+            "a.txt",
+            "[00:00:03.000 --> 00:00:05.000] Hi there\n[00:00:06.000 --> 00:00:07.000] Yes\n",
+            [(None, "Hi there", 3000, 5000), (None, "Yes", 6000, 7000)],
+        ),
+        (
+            "a.srt",
+            "1\n0:00:01,000 --> 0:00:02,000\n\u5f20\u4e09\uff1a\u4f60\u597d\n\n2\n0:00:03,000 --> 0:00:04,000\n\u674e\u56db\uff1a\u597d\n",
+            [("\u5f20\u4e09", "\u4f60\u597d", 1000, 2000), ("\u674e\u56db", "\u597d", 3000, 4000)],
         ),
         (
             "a.txt",

@@ -5,10 +5,21 @@ Everything that lists formats takes them from `FORMATS`: exports, imports, the c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-from voxframe.formats import annotation_writers, corpora, documents, engines, rows, text_readers, text_writers, tiers
+from voxframe.formats import (
+    annotation_writers,
+    corpora,
+    documents,
+    engines,
+    rows,
+    subtitles,
+    text_readers,
+    text_writers,
+    tiers,
+)
 from voxframe.formats.whisper import is_segments, is_whisper, is_whisper_cpp, segments, whisper_cpp
 
 
@@ -63,7 +74,7 @@ def _ends(*suffixes: str) -> Callable[[Any, str], bool]:
 
 def _is_xml(root: str) -> Callable[[str, str], bool]:
     """Return a test of a text for the root element of an XML document."""
-    return lambda text, _: f"<{root}" in text[:2000] and text.lstrip()[:1] == "<"
+    return lambda text, _: re.search(rf"<(?:\w+:)?{root}\b", text[:2000]) is not None and text.lstrip()[:1] == "<"
 
 
 _TIMES = frozenset({"transcript_id", "start_ms", "end_ms"})
@@ -216,6 +227,17 @@ FORMATS: dict[str, Format] = {
         write=text_writers.rttm,
         columns=_TIMES | _SPEAKER | {"channel"},
         losses="texts and words; turns without times or without a length; blanks in names",
+    ),
+    "ttml": Format(
+        "TTML", (".ttml", ".dfxp"), recognises=_is_xml("tt"), read=subtitles.ttml, has_names=True, begins="<tt ...>"
+    ),
+    "ass": Format(
+        "ASS and SSA",
+        (".ass", ".ssa"),
+        recognises=lambda text, _: "[Script Info]" in text[:2000],
+        read=subtitles.ass,
+        has_names=True,
+        begins="[Script Info]",
     ),
     "chat": Format(
         "CHAT",

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 from voxframe._text import one_line
 from voxframe.errors import PayloadError
 from voxframe.formats.names import with_names
-from voxframe.formats.payload import SpokenTurn, from_turns, label, ms
+from voxframe.formats.payload import SpokenTurn, from_turns, label, ms, unread, xml_fields
 
 _BULLET = re.compile(r"\x15?(\d+)_(\d+)\x15?")
 _CODES = re.compile(
@@ -65,8 +65,21 @@ def transcriber(text: str) -> dict[str, Any]:
             end = next((later for later, _, _ in parts[n + 1 :] if later != start), turn.get("endTime"))
             code = who[min(nth, len(who) - 1)] if who else None
             name = None if code is None else people.get(code, {}).get("name") or code
-            turns.append(SpokenTurn(said, ms(start), ms(end), name))
-    return {"speakers": list(people.values()), **dict(root.attrib), **from_turns(turns)}
+            turns.append(SpokenTurn(said, ms(start), ms(end), name, source=None if n else _marks(turn)))
+    header: dict[str, Any] = {
+        part.tag.lower(): xml_fields(part) for part in root if part.tag not in ("Speakers", "Episode")
+    }
+    header["sections"] = [dict(part.attrib) for part in root.iter() if part.tag in ("Episode", "Section")]
+    return {"header": header, "speakers": list(people.values()), **dict(root.attrib), **from_turns(turns)}
+
+
+def _marks(turn: ET.Element) -> dict[str, Any]:
+    """Return what a turn has besides its speaker, times and text."""
+    found: dict[str, Any] = {
+        name: value for name, value in turn.attrib.items() if name not in ("speaker", "startTime", "endTime")
+    }
+    marks = [{"mark": mark.tag, **mark.attrib} for mark in turn if mark.tag not in ("Sync", "Who")]
+    return found | ({"marks": marks} if marks else {})
 
 
 def _passages(turn: ET.Element) -> Iterator[tuple[str | None, int, str]]:
@@ -111,7 +124,9 @@ def label_studio(document: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]
         for part in last[0]["result"] if last else ():
             value = part["value"]
             if {"start", "end"} <= value.keys():
-                places.setdefault(part["id"], {}).update({key: value[key] for key in value})
+                place = places.setdefault(part["id"], {"parts": []})
+                place.update({name: value[name] for name in ("start", "end", "text", "labels") if name in value})
+                place["parts"].append(unread(part, of_item=True))
         turns = [_region(value) for value in places.values()]
         data = task.get("data") or {}
         name = label(data.get("transcript_id")) or label(task.get("id")) or str(n)
@@ -124,4 +139,6 @@ def _region(value: Mapping[str, Any]) -> SpokenTurn:
     text: str | Sequence[str] = value.get("text") or ""
     said = one_line(text if isinstance(text, str) else " ".join(text))
     speaker = label((value.get("labels") or [None])[0])
-    return SpokenTurn(said, ms(value["start"]), ms(value["end"]), None if speaker == "speech" else speaker)
+    more = {name: inner for name, inner in value.items() if name not in ("start", "end", "text", "labels")}
+    speaker = None if speaker == "speech" else speaker
+    return SpokenTurn(said, ms(value["start"]), ms(value["end"]), speaker, source=more or None)

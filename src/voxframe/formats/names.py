@@ -19,7 +19,7 @@ _NAME = rf"(?:{_LABEL}|{_WORD}(?: (?:{_WORD}|(?:{_PARTICLES})(?= )|\d+)){{0,5}}(
 #: A name and a colon at the beginning of a text, such as "Anna Smith: ", "[SPEAKER_00]: " or ">> ANNA: ".
 PREFIX = re.compile(
     rf"^\s*(?:>+\s*|[-–—]\s+)?(?:\[([^\[\]\n]{{1,60}})\]\s*[:：]|({_NAME})\s?[:：]|\[((?i:speaker|spk)[ _]?\w*)\])"
-    r"(?:\s+|$)"
+    r"(?:\s+|$|(?<=：))"
 )
 #: A line of only a name and a time, as Otter, Rev and Microsoft Teams write before each turn.
 HEADER = re.compile(rf"^\s*({_NAME})[\s,:]+[\[(]?((?:\d+:)?\d{{1,2}}:\d{{2}}(?:[.,]\d+)?)[\])]?:?\s*$")

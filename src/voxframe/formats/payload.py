@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
+from xml.etree import ElementTree as ET
 
 from voxframe._text import join_words, split_words
 from voxframe.schema import TABLES
@@ -69,6 +70,17 @@ def unread(source: Mapping[str, Any] | None, *, of_item: bool) -> dict[str, Any]
     found = {name: value for name, value in rest.items() if name not in reserved}
     hidden = {name: value for name, value in rest.items() if name in reserved and value is not None}
     return found | ({"source": hidden} if hidden else {})
+
+
+def xml_fields(element: ET.Element) -> dict[str, Any]:
+    """Return an XML element as JSON: attributes, text, and elements inside by name, without namespaces."""
+    found: dict[str, Any] = {name.rpartition("}")[2]: value for name, value in element.attrib.items()}
+    if (element.text or "").strip():
+        found["text"] = (element.text or "").strip()
+    for inner in element:
+        if isinstance(inner.tag, str):
+            found.setdefault(inner.tag.rpartition("}")[2], []).append(xml_fields(inner))
+    return found
 
 
 class SpokenWord(NamedTuple):

@@ -32,7 +32,9 @@ _STAMP = re.compile(r"<(?:(\d+):)?(\d{2}):(\d{2})\.(\d{3})>")
 _VOICE = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]*)>")
 CLOCK = r"(?:\d+:)?\d{1,2}:\d{2}(?:[.,]\d+)?"
 #: A time before a text: [0:01:15], (01:15), 00:01:15.20, or #00:01:15-3# of MAXQDA and f4.
-_SINCE = re.compile(rf"^\s*(?:[\[(]\s*{CLOCK}\s*[\])]:?|#{CLOCK}(?:-\d+)?#|{CLOCK}(?=\s))\s*")
+_SINCE = re.compile(
+    rf"^\s*(?:[\[(]\s*{CLOCK}(?:\s*(?:-->|-|to)\s*{CLOCK})?\s*[\])]:?|#{CLOCK}(?:-\d+)?#|{CLOCK}(?=\s|$))\s*"
+)
 _UNTIL = re.compile(rf"\s*#{CLOCK}(?:-\d+)?#\s*$")
 _LABEL = re.compile(r"^-?\d+(\.\d+)?\t-?\d+(\.\d+)?(\t|\r|$)", re.MULTILINE)
 
@@ -135,7 +137,7 @@ def plain(text: str, *, carry: bool = True) -> dict[str, Any]:
         said = line[since.end() if since else 0 : until.start() if until else len(line)]
         speaker, said = split_name(said, bare=named)
         if speaker is not None or since or not turns:
-            turns.append(SpokenTurn(said, _clock(since), None, speaker))
+            turns.append(SpokenTurn(said, _clock(since), _clock(since, last=True), speaker))
         else:
             turns[-1] = turns[-1]._replace(text=one_line(f"{turns[-1].text} {said}"))
         if until:
@@ -145,9 +147,12 @@ def plain(text: str, *, carry: bool = True) -> dict[str, Any]:
     return from_turns(turn for turn in kept if turn.text)
 
 
-def _clock(found: re.Match[str] | None) -> int | None:
-    """Return the time of a match of `_SINCE` or `_UNTIL` in milliseconds."""
-    return None if found is None else ms(found[0].strip(" \t[]()#:").replace("-", "."))
+def _clock(found: re.Match[str] | None, *, last: bool = False) -> int | None:
+    """Return the first time of a match of `_SINCE` or `_UNTIL` in milliseconds, or the second if it has two."""
+    if found is None:
+        return None
+    times = [time.replace("-", ".") for time in re.findall(rf"{CLOCK}(?:-\d+(?![\d:]))?", found[0])]
+    return ms(times[1]) if last and len(times) > 1 else None if last else ms(times[0])
 
 
 def is_labels(text: str) -> bool:
@@ -220,16 +225,20 @@ def stm(text: str) -> list[tuple[str, dict[str, Any]]]:
     found: dict[str, list[SpokenTurn]] = {}
     for fields in _rows(text, "recording, channel, speaker, start, end"):
         recording, channel, speaker, start, end = fields[:5]
-        words = fields[5:]
+        words, more = fields[5:], dict[str, str]()
         if words and words[0].startswith("<") and words[0].endswith(">"):  # labels, such as <o,f0,male>
-            words = words[1:]
+            more["labels"], words = words[0][1:-1], words[1:]
+        if any("{" in word or word == "@" for word in words):
+            more["alternatives"] = " ".join(words)
         said = " ".join(words)
         while (first := _ALTERNATIVES.sub(r"\1", said)) != said:  # they may be nested
             said = first
         said = " ".join(word for word in said.split() if word != "@")
         if said and said.lower() not in _IGNORED:
             name = None if speaker == "unknown" else speaker
-            found.setdefault(recording, []).append(SpokenTurn(said, ms(start), ms(end), name, channel=channel))
+            found.setdefault(recording, []).append(
+                SpokenTurn(said, ms(start), ms(end), name, channel=channel, source=more or None)
+            )
     return [(name, from_turns(_channels(turns))) for name, turns in found.items()]
 
 

@@ -18,7 +18,7 @@ from xml.etree import ElementTree as ET
 
 from voxframe._text import UNSPACED, join_words
 from voxframe.errors import PayloadError
-from voxframe.formats.payload import SpokenTurn, SpokenWord, from_turns, from_words, ms
+from voxframe.formats.payload import SpokenTurn, SpokenWord, from_turns, from_words, ms, xml_fields
 
 #: A free-standing text or number, or a comment; Praat ignores everything else.
 _TOKEN = re.compile(r'(?<!\S)(?:"((?:[^"]|"")*)"(?=\s|$)|(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)(?=\s|$)|![^\r\n]*)')
@@ -95,7 +95,13 @@ def eaf(text: str) -> dict[str, Any]:
 
     A symbolic annotation has the times of the annotation that it belongs to, if it is the only one; others have none.
     """
-    return _joined(eaf_tiers(text))
+    tiers = eaf_tiers(text)
+    root = ET.fromstring(text)  # noqa: S314  without entities, as eaf_tiers checked
+    header: dict[str, Any] = {
+        part.tag.lower(): xml_fields(part) for part in root if part.tag not in ("TIER", "TIME_ORDER")
+    }
+    header["annotation_tiers"] = [dict(tier.attrib) for tier in root.iter("TIER")]
+    return {"header": header, **dict(root.attrib), **_joined(tiers)}
 
 
 def eaf_tiers(text: str) -> list[Tier]:
@@ -197,12 +203,24 @@ def _joined(tiers: Sequence[Tier]) -> dict[str, Any]:
     for found in words.values():
         found.sort(key=lambda placed: placed.low)
     if not spoken:
-        return from_words([placed.word for placed in sorted(chain.from_iterable(words.values()), key=lambda p: p.low)])
+        placed = sorted(chain.from_iterable(words.values()), key=lambda p: p.low)
+        return from_words([one.word for one in placed], **_unused(tiers, [one.word for one in placed]))
     turns = [
         turn._replace(words=_inside(turn, [words[key] for key in words if key[0] in (name, turn.speaker)]))
         for _, turn, name in sorted(spoken, key=lambda one: one[0])
     ]
-    return from_turns(turns)
+    said: list[SpokenWord | SpokenTurn] = [
+        *(word for turn in turns for word in turn.words),
+        *(turn for _, turn, _ in spoken),
+    ]
+    return from_turns(turns, **_unused(tiers, said))
+
+
+def _unused(tiers: Sequence[Tier], said: Sequence[SpokenWord | SpokenTurn]) -> dict[str, Any]:
+    """Return the tiers that are not wholly among the turns and words, such as phones, as a field of the payload."""
+    there = Counter((one.text, one.start, one.end) for one in said)
+    left = [tier for tier in tiers if any(row not in there for row in tier.rows)]
+    return {"tiers": [{"name": tier.name, "rows": tier.rows} for tier in left]} if left else {}
 
 
 def _placed(tier: Tier) -> list[_Placed]:

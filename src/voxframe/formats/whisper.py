@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, TypeAlias
 
 from voxframe._text import UNSPACED
@@ -27,15 +28,24 @@ UNSPACED_TEXT = re.compile(UNSPACED)
 
 # Names of the same field in different tools, the most telling first.
 _TEXT = ("punctuated_word", "text", "body", "word", "words", "transcript", "content", "sentence", "utterance", "token")
-_START = ("start", "start_time", "startTime", "begin", "from", "start_ts", "startOffset", "ts", "begin_time")
-_END = ("end", "end_time", "endTime", "stop", "to", "end_ts", "endOffset")
-_MS = ("start_ms", "startMs", "begin_ms"), ("end_ms", "endMs", "stop_ms")
+_START = ("start", "start_time", "begin", "from", "start_ts", "start_offset", "ts", "begin_time", "offset")
+_END = ("end", "end_time", "stop", "to", "end_ts", "end_offset")
+_LENGTH = ("duration", "dur", "length")
+_MS = (
+    ("start_ms", "begin_ms", "start_time_ms", "begin_offset_millis", "start_millis"),
+    (
+        "end_ms",
+        "stop_ms",
+        "end_time_ms",
+        "end_offset_millis",
+        "end_millis",
+    ),
+)
 _SURE = ("probability", "score", "confidence", "conf", "p")
 _SPEAKER = (
-    "speaker_name speakerName display_name speaker speakerLabel speaker_label speaker_id speakerId spk spkr "
-    "participant voice".split()
+    "speaker_name display_name speaker speaker_label speaker_id spk spkr participant participant_role voice".split()
 )
-_LISTS = ("segments", "chunks", "utterances", "items", "lines", "transcript", "words")
+_LISTS = "segments chunks utterances items lines transcript result results word_segments words".split()
 #: Characters per second between those of speech and those of times in milliseconds that are read as seconds.
 _SLOWEST, _LONGEST_S = 0.47, 1000
 
@@ -109,8 +119,10 @@ def is_spoken(value: Any) -> bool:
     item = value[0] if isinstance(value, list) and value else None
     if not isinstance(item, Mapping):
         return False
-    return bool(item.keys() & {*_TEXT}) and (
-        bool(item.keys() & {*_START, *_END, *_MS[0]}) or isinstance(item.get("timestamp"), list | tuple)
+    names = {_plain(name) for name in item}
+    timed = {_plain(name) for name in (*_START, *_END, *_MS[0])}
+    return bool(names & {*map(_plain, _TEXT)}) and (
+        bool(names & timed) or isinstance(_peek(item, "timestamp"), list | tuple)
     )
 
 
@@ -124,7 +136,21 @@ def _is_native(name: str, items: Sequence[Any]) -> bool:
 
 def first(item: Document, names: Sequence[str]) -> Any:
     """Return the first of some fields that an object has, or None."""
-    return next((item[name] for name in names if name in item and _is_value(_peek(item, name))), None)
+    name = _found(item, names)
+    return None if name is None else item[name]
+
+
+def _found(item: Document, names: Sequence[str]) -> str | None:
+    """Return the field of an object with one of some names: as it is, in camel case or in capitals."""
+    by_name = {_plain(name): name for name in reversed(list(item))}
+    spelled = (by_name.get(_plain(name)) for name in names)
+    return next((name for name in spelled if name is not None and _is_value(_peek(item, name))), None)
+
+
+@cache
+def _plain(name: str) -> str:
+    """Return the name of a field without case, blanks, hyphens and underscores."""
+    return re.sub(r"[\s_-]", "", name).casefold()
 
 
 def _peek(item: Document, name: str) -> Any:
@@ -148,12 +174,14 @@ def speaker_of(item: Document, names: Mapping[str, str]) -> str | None:
 def _names(document: Document) -> dict[str, str]:
     """Return names by label, from a table beside the segments: an object, or a list of objects."""
     found = {}
-    for field in ("speakers", "speaker_names", "speakerNames", "participants"):
+    for field in ("speakers", "speaker_names", "speakerNames", "speaker_map", "speaker_labels", "participants"):
         table = document.get(field)
         pairs = list(table.items()) if isinstance(table, Mapping) else []
         if isinstance(table, list):
             pairs = [
-                (first(row, ("id", "label", "speaker", "spk", "key")), row) for row in table if isinstance(row, dict)
+                (first(row, ("id", "label", "speaker", "speaker_id", "spk", "key")), row)
+                for row in table
+                if isinstance(row, dict)
             ]
         for key, value in pairs:
             name = first(value, ("name", "display_name", "displayName")) if isinstance(value, Mapping) else value
@@ -174,6 +202,8 @@ def _times(item: Document, unit: str) -> tuple[int | None, int | None]:
         start, end = pair
     else:
         start, end = first(item, _START), first(item, _END)
+        length = first(item, _LENGTH) if end is None and isinstance(start, int | float) else None
+        end = start + length if isinstance(length, int | float) else end
     return _ms(first(item, _MS[0]), start, unit), _ms(first(item, _MS[1]), end, unit)
 
 
@@ -187,7 +217,7 @@ def _unit(items: Sequence[Document]) -> str:
     """Return "ms" if whole numbers as seconds would mean speech that is a hundred times too slow, else "s"."""
     spans = []
     for item in items:
-        start, end = (next((_peek(item, n) for n in names if n in item), None) for names in (_START, _END))
+        start, end = (None if (n := _found(item, names)) is None else _peek(item, n) for names in (_START, _END))
         text = next((_peek(item, n) for n in _TEXT if isinstance(_peek(item, n), str)), "")
         if any(isinstance(time, str) or (isinstance(time, float) and not time.is_integer()) for time in (start, end)):
             return "s"
