@@ -48,6 +48,7 @@ _SPEAKER = (
 _LISTS = "segments chunks utterances items lines transcript result results word_segments words".split()
 #: Characters per second between those of speech and those of times in milliseconds that are read as seconds.
 _SLOWEST, _LONGEST_S = 0.47, 1000
+_LOOKED_AT = 5  # objects at the beginning of a list that show what it is
 
 
 def segments(document: Document) -> Any:
@@ -116,10 +117,11 @@ def _items(document: Document) -> Sequence[Document]:
 
 def is_spoken(value: Any) -> bool:
     """Return True for a list of objects with a text and a time."""
-    item = value[0] if isinstance(value, list) and value else None
-    if not isinstance(item, Mapping):
+    items = value[:_LOOKED_AT] if isinstance(value, list) else []
+    if not items or not all(isinstance(item, Mapping) for item in items):
         return False
-    names = {_plain(name) for name in item}
+    item = items[0]
+    names = {_plain(name) for item in items for name in item}  # whisperX gives no times to numbers
     timed = {_plain(name) for name in (*_START, *_END, *_MS[0])}
     return bool(names & {*map(_plain, _TEXT)}) and (
         bool(names & timed) or isinstance(_peek(item, "timestamp"), list | tuple)
