@@ -14,7 +14,8 @@ import pyarrow.dataset as ds
 
 from voxframe import frames
 from voxframe.analysis.speaker_turns import TEXT
-from voxframe.corpus.conditions import all_of, parse
+from voxframe.corpus.conditions import all_of
+from voxframe.corpus.where_text import parse
 from voxframe.errors import CorpusError
 from voxframe.schema import CORPUS_TABLES, REQUESTED_BY, SPEAKER_NAME, TABLES
 from voxframe.validators import name_list, nearest, shown

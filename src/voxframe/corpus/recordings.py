@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from voxframe._files import file_stems
 from voxframe._text import masked, storable
 from voxframe.corpus.catalog import Catalog
-from voxframe.corpus.conditions import parse
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.store import Store
+from voxframe.corpus.where_text import parse
 from voxframe.errors import CorpusError
 from voxframe.schema import CORPUS_TABLES, RECORDING_COLUMNS
 from voxframe.validators import shown
