@@ -37,18 +37,18 @@ def tables_together(documents: Sequence[Any], ids: Sequence[str]) -> list[dict[s
     try:
         words, turns = _words(documents)
         lists = _lists(documents) | {("words",): words}
-        made = columns(_WORDS | _OTHERS - ROWS.keys(), lists)
+        arrays = columns(_WORDS | _OTHERS - ROWS.keys(), lists)
         rows = {name: [ROWS[name](document, _REST) for document in documents] for name in ROWS}
     except (FastPathUnsupported, RecursionError):
         return None
     owners, starts, counts = turns
     spoken = [turn for one in documents for turn in one.utterances or ()]
     lacking = any((turn.start is None or turn.end is None) and n for turn, n in zip(spoken, counts, strict=True))
-    if lacking or lacks_times(made["words"]["start_ms"], made["words"]["end_ms"]):  # these are shared one by one
+    if lacking or lacks_times(arrays["words"]["start_ms"], arrays["words"]["end_ms"]):  # these are shared one by one
         return None
     limits = [(turn.start, turn.end, given_timing(turn.start, turn.end)) for turn in spoken]
-    made["words"] |= {"utterance_idx": owners, TIMING.name: own_times(len(owners))}
-    made["topics"] |= levels(made["topics"]["label"])
+    arrays["words"] |= {"utterance_idx": owners, TIMING.name: own_times(len(owners))}
+    arrays["topics"] |= levels(arrays["topics"]["label"])
     ends = np.cumsum([len(one.utterances or ()) for one in documents]).tolist()
     rows["utterances"] = [
         turn_rows(
@@ -61,7 +61,7 @@ def tables_together(documents: Sequence[Any], ids: Sequence[str]) -> list[dict[s
         for one, start, end in zip(documents, [0, *ends], ends, strict=False)
     ]
     names = pa.array(ids, TEXT)
-    found = {name: _of_columns(name, names, made[name]) for name in made}
+    found = {name: _of_columns(name, names, arrays[name]) for name in arrays}
     found |= {name: _of_rows(name, names, rows[name]) for name in rows}
     found["utterance_words"] = no_rows("utterance_words"), np.zeros(len(ids), np.int64)
     tables = {name: _split(name, *found[name]) for name in TRANSCRIPT_TABLES}
@@ -71,8 +71,8 @@ def tables_together(documents: Sequence[Any], ids: Sequence[str]) -> list[dict[s
 def _lists(documents: Sequence[Any]) -> dict[FieldPath, Lists]:
     """Return the lists of all tables but `words`."""
     paths = raw_lists(_OTHERS)
-    found = read_lists([[follow(document, path) for path in paths] for document in documents], _OTHERS, None)
-    return {path: one._replace(counts=np.diff(one.arrays.offsets.to_numpy())) for path, one in found.items()}
+    by_path = read_lists([[follow(document, path) for path in paths] for document in documents], _OTHERS, None)
+    return {path: lists._replace(counts=np.diff(lists.arrays.offsets.to_numpy())) for path, lists in by_path.items()}
 
 
 def _words(documents: Sequence[Any]) -> tuple[Lists, tuple[pa.Array, Ints, Ints]]:
@@ -81,14 +81,14 @@ def _words(documents: Sequence[Any]) -> tuple[Lists, tuple[pa.Array, Ints, Ints]
     turn: list[int] = []
     lengths = []
     for document in documents:
-        own = [one.words for one in document.utterances or ()]
-        if own and not (is_null(document.words) or repeated(document.words, own)):
+        in_turns = [one.words for one in document.utterances or ()]
+        if in_turns and not (is_null(document.words) or repeated(document.words, in_turns)):
             raise FastPathUnsupported
-        parts += own or [document.words]
-        turn += range(len(own)) if own else [-1]
-        lengths.append(len(own) or 1)
-    found = read_lists([[part] for part in parts], _WORDS, None)["words",]
-    counts: Ints = np.diff(found.arrays.offsets.to_numpy())
+        parts += in_turns or [document.words]
+        turn += range(len(in_turns)) if in_turns else [-1]
+        lengths.append(len(in_turns) or 1)
+    words = read_lists([[part] for part in parts], _WORDS, None)["words",]
+    counts: Ints = np.diff(words.arrays.offsets.to_numpy())
     before = np.cumsum(counts) - counts
     sizes: Ints = np.array(lengths)
     firsts: Ints = np.cumsum(sizes) - sizes
@@ -97,16 +97,16 @@ def _words(documents: Sequence[Any]) -> tuple[Lists, tuple[pa.Array, Ints, Ints]
     turns = np.array(turn)
     owners = np.repeat(turns, counts)
     of_turns = turns >= 0
-    return found._replace(counts=of_payload), (pa.array(owners, mask=owners < 0), starts[of_turns], counts[of_turns])
+    return words._replace(counts=of_payload), (pa.array(owners, mask=owners < 0), starts[of_turns], counts[of_turns])
 
 
-def _of_columns(name: str, ids: pa.Array, made: Columns) -> tuple[Arrays, Ints]:
-    of = made[PAYLOAD]
-    return from_columns(name, ids.take(of), made), np.bincount(of.to_numpy(), minlength=len(ids))
+def _of_columns(name: str, ids: pa.Array, arrays: Columns) -> tuple[Arrays, Ints]:
+    of = arrays[PAYLOAD]
+    return from_columns(name, ids.take(of), arrays), np.bincount(of.to_numpy(), minlength=len(ids))
 
 
 def _of_rows(name: str, ids: pa.Array, rows: Sequence[Sequence[tuple[Any, ...]]]) -> tuple[Arrays, Ints]:
-    counts = np.array([len(one) for one in rows])
+    counts = np.array([len(part) for part in rows])
     of = np.repeat(np.arange(len(ids)), counts)
     return from_rows(name, ids.take(pa.array(of)), [*chain.from_iterable(rows)]), counts
 

@@ -67,20 +67,20 @@ def correct_tables(tables: Mapping[str, pa.Table], edits: Sequence[Edit]) -> Cor
         return Corrected(
             {name: with_original(table, name) for name, table in tables.items()}, turns, stale, service.owner
         )
-    found = _words(tables["words"], turns, service)
-    made = {}
+    words = _words(tables["words"], turns, service)
+    corrected_tables = {}
     for name, table in tables.items():
         if name == "words":
-            made[name] = found.table
+            corrected_tables[name] = words.table
         elif name == "utterances":
-            made[name] = _utterances(table, turns, found)
+            corrected_tables[name] = _utterances(table, turns, words)
         elif name == "utterance_words":
-            made[name] = _utterance_words(table, turns, found)
+            corrected_tables[name] = _utterance_words(table, turns, words)
         elif name == "transcripts":
-            made[name] = _transcripts(table, turns, tables["words"], found)
+            corrected_tables[name] = _transcripts(table, turns, tables["words"], words)
         else:
-            made[name] = _passages(table, name, found)
-    return Corrected(made, turns, stale, found.turn)
+            corrected_tables[name] = _passages(table, name, words)
+    return Corrected(corrected_tables, turns, stale, words.turn)
 
 
 def speakers_edit(words: pa.Table, speakers: Sequence[str | None]) -> Edit:
@@ -103,12 +103,12 @@ def _labelled_between(
 ) -> Corrected:
     """Apply edits, then new speakers of all words, then the edits of the turns that these give."""
     first = correct_tables(tables, before)
-    stale, found = dict(first.stale), first.tables
-    if edit.value["words"] == _digest(found["words"]):
-        found = _labelled(found, [label for label, count in edit.value["runs"] for _ in range(count)])
+    stale, labelled = dict(first.stale), first.tables
+    if edit.value["words"] == _digest(labelled["words"]):
+        labelled = _labelled(labelled, [label for label, count in edit.value["runs"] for _ in range(count)])
     else:
         stale[len(before)] = "the words have changed since their speakers were set"
-    last = correct_tables(found, after)
+    last = correct_tables(labelled, after)
     return last._replace(stale=stale | {len(before) + 1 + n: reason for n, reason in last.stale.items()})
 
 
@@ -117,16 +117,16 @@ def _labelled(tables: Mapping[str, pa.Table], speakers: Sequence[str | None]) ->
     words = _with(tables["words"], speaker=speakers)
     owner = _runs(words)
     words = _with(words, utterance_idx=owner)
-    found = dict(tables) | {"words": words, "utterances": _turns_of(words, owner, tables["utterances"].schema)}
-    found["utterance_words"] = tables["utterance_words"].slice(0, 0)
-    for name in found.keys() & {"sentences", "paragraphs"}:
-        places = zip(*(found[name][column].to_pylist() for column in ("first_word_idx", "word_count")), strict=True)
+    labelled = dict(tables) | {"words": words, "utterances": _turns_of(words, owner, tables["utterances"].schema)}
+    labelled["utterance_words"] = tables["utterance_words"].slice(0, 0)
+    for name in labelled.keys() & {"sentences", "paragraphs"}:
+        places = zip(*(labelled[name][column].to_pylist() for column in ("first_word_idx", "word_count")), strict=True)
         own = [set(speakers[first : first + count] if first is not None else ()) for first, count in places]
-        now = zip(own, found[name]["speaker"].to_pylist(), strict=True)
-        found[name] = _with(
-            found[name], speaker=[(of_it.pop() if len(of_it) == 1 else None) if of_it else old for of_it, old in now]
+        now = zip(own, labelled[name]["speaker"].to_pylist(), strict=True)
+        labelled[name] = _with(
+            labelled[name], speaker=[(of_it.pop() if len(of_it) == 1 else None) if of_it else old for of_it, old in now]
         )
-    return found
+    return labelled
 
 
 def _turns_of(words: pa.Table, owner: Ints, schema: pa.Schema) -> pa.Table:
@@ -178,8 +178,8 @@ class _ServiceTurns:
         for row, key in zip(rows.tolist(), _keys(self._words.take(pa.array(rows))), strict=True):
             free.setdefault(key, []).append(row)
         for idx, key in zip(self._others["utterance_idx"].to_pylist(), _keys(self._others), strict=True):
-            if found := free.get(key):
-                self.owner[found.pop(0)] = idx
+            if candidates := free.get(key):
+                self.owner[candidates.pop(0)] = idx
 
     def turns(self) -> list[Turn]:
         """Return the turns without words."""
@@ -191,13 +191,13 @@ class _ServiceTurns:
                 Turn(idx, Was(start, end, text), speaker, channel, n, before)
                 for n, (idx, start, end, text, speaker, channel, before) in enumerate(zip(*columns, strict=True))
             ]
-        found = []
+        corrected = []
         for idx in range(self.owner.max(initial=-1) + 1):
             words = self._words.take(pa.array(np.flatnonzero(self.owner == idx)))
             starts, ends, texts = (words[name].drop_null().to_pylist() for name in ("start_ms", "end_ms", "text"))
             was = Was(min(starts, default=None), max(ends, default=None), join_words(texts))
-            found.append(Turn(idx, was, words["speaker"][0].as_py(), words["channel"][0].as_py(), None))
-        return found
+            corrected.append(Turn(idx, was, words["speaker"][0].as_py(), words["channel"][0].as_py(), None))
+        return corrected
 
     def words_of(self, turn: Turn) -> list[TurnWord]:
         """Return the words of a turn."""
@@ -347,8 +347,8 @@ def _extent(words: Sequence[TurnWord]) -> tuple[int | None, int | None]:
 
 
 def _extent_of(starts: Sequence[int | None], ends: Sequence[int | None]) -> tuple[int | None, int | None]:
-    known = ([time for time in times if time is not None] for times in (starts, ends))
-    return min(next(known), default=None), max(next(known), default=None)
+    filled = ([time for time in times if time is not None] for times in (starts, ends))
+    return min(next(filled), default=None), max(next(filled), default=None)
 
 
 def _utterance_words(table: pa.Table, turns: TurnEdits, words: _Words) -> pa.Table:
@@ -384,7 +384,7 @@ def _transcripts(table: pa.Table, turns: TurnEdits, before: pa.Table, words: _Wo
 
 def _with_turns(text: str, turns: TurnEdits) -> str | None:
     """Replace the text of each corrected turn in a text; None if one cannot be found."""
-    found, at = "", 0
+    new_text, at = "", 0
     for turn in turns.turns.values():
         old, new = (turn.was.text if turn.was else None), turn.content() or ""
         if turn.reshaped and turn.original() is not None:
@@ -394,8 +394,8 @@ def _with_turns(text: str, turns: TurnEdits) -> str | None:
         place = text.find(old, at) if old else -1
         if place < 0:
             return None
-        found, at = f"{found}{text[at:place]}{new}", place + len(old or "")
-    return found + text[at:]
+        new_text, at = f"{new_text}{text[at:place]}{new}", place + len(old or "")
+    return new_text + text[at:]
 
 
 def _passages(table: pa.Table, name: str, words: _Words) -> pa.Table:

@@ -72,12 +72,12 @@ def all_to_pandas(tables: Mapping[str, Arrays], *, text_original: bool = False) 
             continue
         into = filled[name] = [None] * len(columns)
         for key, places in _converters(name):
-            values, wanted = groups.setdefault(key, ([], []))
+            values, targets = groups.setdefault(key, ([], []))
             values.extend([columns[place] for place in places])
-            wanted.append((into, places))
-    for (convert, _), (values, wanted) in groups.items():
+            targets.append((into, places))
+    for (convert, _), (values, targets) in groups.items():
         arrays = iter(convert(values))
-        for into, places in wanted:
+        for into, places in targets:
             for place in places:
                 into[place] = next(arrays)
     for name in original & filled.keys():
@@ -141,7 +141,7 @@ def joined(parts: list[pd.DataFrame], ids: Sequence[str]) -> pd.DataFrame:
     parts.clear()
     whole: dict[str, Any] = {}
     for name in columns:
-        values = [one.pop(name) for one in arrays]
+        values = [row.pop(name) for row in arrays]
         if isinstance(values[0], pd.Categorical):
             whole[name] = union_categoricals(values, sort_categories=True)
         else:

@@ -136,9 +136,9 @@ def _original(value: Any) -> Any:
     raise TypeError
 
 
-def extra_text(found: Mapping[str, Any], *, exact: bool = True) -> str | None:
+def extra_text(fields: Mapping[str, Any], *, exact: bool = True) -> str | None:
     """Return the value of a column `extra`: JSON with sorted names, or None if there are no unknown fields."""
-    return json_text(dict(sorted(found.items())), exact=exact) if found else None
+    return json_text(dict(sorted(fields.items())), exact=exact) if fields else None
 
 
 def decoded(raw: bytes | msgspec.Raw) -> Any:
@@ -207,9 +207,9 @@ def is_at(part: msgspec.Raw | None, text: bytes, place: int) -> bool:
     return part is not None and _address(part) - _address(text) == place
 
 
-def texts(found: Sequence[Mapping[str, Any]], *, exact: bool = True) -> pa.Array:
+def texts(rows: Sequence[Mapping[str, Any]], *, exact: bool = True) -> pa.Array:
     """Return a column `extra` as an Arrow array."""
-    encoded = [extra_text(value) for value in found]
+    encoded = [extra_text(value) for value in rows]
     if not exact and may_be_inexact("\n".join(filter(None, encoded))):  # value search is faster than value per text
         raise FastPathUnsupported
     return pa.array(encoded, TEXT)

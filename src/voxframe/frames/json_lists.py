@@ -209,10 +209,10 @@ def columns(names: Iterable[str], lists: Mapping[FieldPath, Lists]) -> dict[str,
     return arrays
 
 
-def _floats(made: Mapping[str, Columns], kind: pa.DataType) -> list[tuple[str, str]]:
+def _floats(arrays: Mapping[str, Columns], kind: pa.DataType) -> list[tuple[str, str]]:
     """Return table and column name of the columns of a type that were read as floats."""
-    columns = [(name, column) for name in made for column, _, _ in _plan(name).leaves if column.type == kind]
-    return [(name, column.name) for name, column in columns if made[name][column.name].type == FLOAT]
+    columns = [(name, column) for name in arrays for column, _, _ in _plan(name).leaves if column.type == kind]
+    return [(name, column.name) for name, column in columns if arrays[name][column.name].type == FLOAT]
 
 
 def _columns(plan: _Plan, lists: Mapping[FieldPath, Lists]) -> Columns:
@@ -248,16 +248,16 @@ def _one_at_least(parents: pa.Array, items: pa.StructArray, count: int) -> tuple
     return pa.array(of), items.take(pa.array(at, mask=at < 0))
 
 
-def _extra(plan: _Plan, found: Lists, count: int) -> pa.Array:
+def _extra(plan: _Plan, lists: Lists, count: int) -> pa.Array:
     """Return the unknown fields of each of `count` rows.
 
     If a row also holds values of the outer item, the fields of the nested item are under the name of its list.
     """
-    if found.extra is not None:
-        return found.extra if not plan.inner else pa.nulls(count, TEXT)
+    if lists.extra is not None:
+        return lists.extra if not plan.inner else pa.nulls(count, TEXT)
     shape: Any = plan.shape
     outer = plan.outer
-    rows = [(item, unknown_of_item(plan.root[-1], item, shape)) for item in found.items or ()]
+    rows = [(item, unknown_of_item(plan.root[-1], item, shape)) for item in lists.items or ()]
     for step in plan.inner:
         shape = shape[step]["[]"]
         rows = [
@@ -269,7 +269,7 @@ def _extra(plan: _Plan, found: Lists, count: int) -> pa.Array:
             for inner in elements(field(item, step)) or ([None] if outer else [])
             for own in [unknown_of_item(step, inner, shape)]
         ]
-    return texts([fields for _, fields in rows], exact=found.exact)
+    return texts([fields for _, fields in rows], exact=lists.exact)
 
 
 def _items(lists: pa.ListArray) -> pa.StructArray:

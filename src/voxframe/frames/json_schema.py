@@ -110,11 +110,11 @@ def skipped(names: frozenset[str]) -> list[tuple[tuple[str, ...], tuple[bytes, b
 
 
 def _skipped(
-    node: Any, known: dict[str, Any], path: tuple[str, ...]
+    node: Any, types: dict[str, Any], path: tuple[str, ...]
 ) -> list[tuple[tuple[str, ...], tuple[bytes, bytes]]]:
     paths = []
-    for key, child in known.items():
-        if isinstance(child, Column) or not {"[]", "*"}.isdisjoint(known):
+    for key, child in types.items():
+        if isinstance(child, Column) or not {"[]", "*"}.isdisjoint(types):
             continue
         if key not in node:
             paths.append(((*path, key), (b"[" if "[]" in child else b"{", b"n")))

@@ -128,10 +128,10 @@ def derived_passages(words: pa.Table, name: str) -> pa.Table:
         said, before = (_text.join_words(texts["text"][place] for place in places), None)
         if TEXT_ORIGINAL.name in texts:
             changed = [texts[TEXT_ORIGINAL.name][place] for place in places]
-            if any(one is not None for one in changed):
+            if any(text is not None for text in changed):
                 pairs = zip(changed, places, strict=True)
                 before = _text.join_words(
-                    filter(None, (texts["text"][at] if one is None else one for one, at in pairs))
+                    filter(None, (texts["text"][at] if text is None else text for text, at in pairs))
                 )
         originals.append(before)
         voices = {speakers[place] for place in places}
@@ -192,7 +192,7 @@ def _extra(name: str, rest: Rest, others: Sequence[Any], words: Mapping[int, Any
         found[i] = {"words": own, **found[i]}
     if found:
         found[0] = unknown(rest.values, fields) | found[0]
-    return [extra_text(one, exact=rest.whole) for one in found]
+    return [extra_text(fields_left, exact=rest.whole) for fields_left in found]
 
 
 def word_match_table(raw: bytes, transcript_id: str | None = None) -> pa.Table:
@@ -222,8 +222,8 @@ def word_match_table(raw: bytes, transcript_id: str | None = None) -> pa.Table:
     rows: list[tuple[Any, ...]] = []
     for match, other in zip(doc.get("matches") or (), elements(whole.get("matches")), strict=True):
         extra = unknown_of_item("matches", other, fields["matches"]["[]"])
-        found = [*zip_longest(match.get("indexes") or (), match.get("timestamps") or ())]
-        for i, (index, time) in enumerate(found or [(None, None)] * bool(extra)):
+        occurrences = [*zip_longest(match.get("indexes") or (), match.get("timestamps") or ())]
+        for i, (index, time) in enumerate(occurrences or [(None, None)] * bool(extra)):
             own = {key: values[i] for key in _OCCURRENCES if _is_odd(values := elements(field(other, key)), i)}
             times = [*(time or ()), None, None][:2]
             other_fields = extra_text(({} if rows else of_answer) | extra | own)

@@ -244,8 +244,8 @@ def _opened(raw: bytes, depth: int = _ENVELOPES) -> tuple[bytes, Members]:
         return raw, fields
     objects = [value for name, value in (fields or {}).items() if name not in _KNOWN and value[:1] == b"{"]
     opened = [_opened(value, depth - 1) for value in objects]
-    found = [one for one in opened if one[1] is not None and not _is_envelope(one[1])]
-    return found[0] if len(found) == 1 else (raw, fields)
+    payloads = [pair for pair in opened if pair[1] is not None and not _is_envelope(pair[1])]
+    return payloads[0] if len(payloads) == 1 else (raw, fields)
 
 
 def _is_envelope(fields: Members) -> bool:
@@ -256,16 +256,18 @@ def _is_envelope(fields: Members) -> bool:
 def _members(raw: bytes) -> Members:
     """Return the JSON of each field of an object; None if it is not an object."""
     try:
-        found = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+        members = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _tolerant_members(raw)
-    return {name: bytes(value) for name, value in found.items()}
+    return {name: bytes(value) for name, value in members.items()}
 
 
 def _tolerant_members(raw: bytes) -> Members:
     try:
-        found = parse(raw)
-        return {name: json.dumps(value).encode() for name, value in found.items()} if isinstance(found, dict) else None
+        members = parse(raw)
+        return (
+            {name: json.dumps(value).encode() for name, value in members.items()} if isinstance(members, dict) else None
+        )
     except (PayloadError, RecursionError):
         return None
 

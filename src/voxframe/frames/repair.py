@@ -147,12 +147,12 @@ class _Repair:
             return whole_pairs(value)
         return value
 
-    def _misfit(self, value: Any, wanted: str, place: Place) -> Any:
+    def _misfit(self, value: Any, kind: str, place: Place) -> Any:
         """Return a value that does not fit as a `Misfit`, with a warning; None if it stands for an absent value."""
-        return None if is_nothing(value) else self._wrong(value, wanted, place)
+        return None if is_nothing(value) else self._wrong(value, kind, place)
 
-    def _wrong(self, value: Any, wanted: str, place: Place) -> Misfit:
-        self.problems.append((place, f"{_brief(value)} is not {wanted} and was read as null"))
+    def _wrong(self, value: Any, kind: str, place: Place) -> Misfit:
+        self.problems.append((place, f"{_brief(value)} is not {kind} and was read as null"))
         return Misfit(value)
 
     def warn(self, identifier: Any) -> None:

@@ -60,7 +60,7 @@ def decode_transcript(raw: bytes) -> Any:
     except _REFUSALS:
         return None
     content = (document.words, document.utterances, document.text, document.audio_url)
-    return document if document.id and document.status and any(one is not None for one in content) else None
+    return document if document.id and document.status and any(value is not None for value in content) else None
 
 
 def transcript_tables(
@@ -116,11 +116,11 @@ def transcript_arrays(
             lists["words",], counts = read_words(doc.words, turns, rest)
         key = doc.id if transcript_id is None else transcript_id
         tables = {name: from_rows(name, key, ROWS[name](doc, rest)) for name in needed & ROWS.keys()}
-        made = columns(needed - ROWS.keys() - _TURNS, lists)
-        if words := made.pop("words", None):
+        arrays = columns(needed - ROWS.keys() - _TURNS, lists)
+        if words := arrays.pop("words", None):
             tables |= word_tables(names, key, words, turns, counts, rest)
-        for name, found in made.items():
-            tables[name] = from_columns(name, key, found | levels(found["label"]) if name == "topics" else found)
+        for name, part in arrays.items():
+            tables[name] = from_columns(name, key, part | levels(part["label"]) if name == "topics" else part)
         return {name: tables[name] for name in TRANSCRIPT_TABLES if name in names}
 
     return read(raw, needed, make, document if needed == _ALL else None)
@@ -231,8 +231,8 @@ def _custom_topics_summary(doc: Any, rest: Rest) -> Rows:
 def _of_label(rest: Rest, analysis: str, name: str) -> Callable[[str], dict[str, Any]]:
     """Return a function that returns the values of a label that no column has, from one map of an analysis."""
     values = field(field(rest.values, analysis), name)
-    known = _KNOWN[analysis][name]["*"]
-    return lambda label: unknown_of_item(name, field(values, label), known)
+    columns_of_label = _KNOWN[analysis][name]["*"]
+    return lambda label: unknown_of_item(name, field(values, label), columns_of_label)
 
 
 @lru_cache(maxsize=4096)

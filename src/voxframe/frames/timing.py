@@ -66,8 +66,8 @@ def timed(
         pc.coalesce(own, pa.array(np.rint(shared[:, side]), INT, from_pandas=True, safe=False))
         for side, own in enumerate((start, end))
     ]
-    known = pa.array(~np.isnan(shared).all(axis=1))
-    timing = pc.if_else(known, pc.if_else(pa.array(is_shared), _SHARED, _OWN), pa.scalar(None, _OWN.type))
+    has_times = pa.array(~np.isnan(shared).all(axis=1))
+    timing = pc.if_else(has_times, pc.if_else(pa.array(is_shared), _SHARED, _OWN), pa.scalar(None, _OWN.type))
     return columns[0], columns[1], timing
 
 
@@ -76,12 +76,12 @@ def _shared(times: Floats, letters: Floats) -> Floats:
     line = times.ravel()  # start, end, start, end, ...
     reach = np.cumsum(np.maximum(letters, 1))
     place = np.column_stack([np.r_[0.0, reach[:-1]], reach]).ravel()
-    known = np.flatnonzero(~np.isnan(line))
-    if not len(known):
+    places = np.flatnonzero(~np.isnan(line))
+    if not len(places):
         return times
-    after = np.searchsorted(known, np.arange(len(line)))
-    inside = np.isnan(line) & (after > 0) & (after < len(known))
-    low, high = known[after[inside] - 1], known[after[inside]]
+    after = np.searchsorted(places, np.arange(len(line)))
+    inside = np.isnan(line) & (after > 0) & (after < len(places))
+    low, high = places[after[inside] - 1], places[after[inside]]
     gap = place[high] - place[low]
     part = np.divide(place[inside] - place[low], gap, out=np.zeros(len(low)), where=gap > 0)
     line = line.copy()
@@ -108,13 +108,13 @@ def turn_times(
         rows = rows[lacks[owner[rows]]]
         shared = np.asarray(pc.equal(words[2], _SHARED).fill_null(False))
         for side, edge in ((0, np.fmin), (1, np.fmax)):
-            found, times = np.full(len(lacks), np.nan), _floats(words[side])
-            edge.at(found, owner[rows], times[rows])
+            result, times = np.full(len(lacks), np.nan), _floats(words[side])
+            edge.at(result, owner[rows], times[rows])
             missing = np.isnan(limits[side])
-            ends = rows[shared[rows] & (times[rows] == found[owner[rows]])]
+            ends = rows[shared[rows] & (times[rows] == result[owner[rows]])]
             is_shared[owner[ends][missing[owner[ends]]]] = True
-            is_filled |= missing & ~np.isnan(found)
-            limits[side] = np.where(missing, found, limits[side])
+            is_filled |= missing & ~np.isnan(result)
+            limits[side] = np.where(missing, result, limits[side])
     starts, ends = ([None if np.isnan(time) else int(time) for time in side.tolist()] for side in limits)
     return [
         (start, end, given_timing(start, end) and ("shared" if shared else "word" if filled else "segment"))

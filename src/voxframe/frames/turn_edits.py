@@ -221,7 +221,7 @@ class TurnEdits:
             if turn is other or turn.channel != other.channel:
                 raise OptionError(f"turns {turn.idx} and {other.idx} are not two turns of one channel")
             if edit.action == "merge":
-                if wordless := [one.idx for one in (turn, other) if not one.words]:
+                if wordless := [each.idx for each in (turn, other) if not each.words]:
                     raise OptionError(
                         f"turn {wordless[0]} has no words, so turns {turn.idx} and {other.idx} stay apart"
                     )

@@ -136,8 +136,8 @@ def copies(lists: Sequence[RawList], whole: Sequence[Sequence[Any]] | None) -> t
     Args:
         whole: Each list decoded with all fields, in a list of its own, if the raw ones come from the tolerant path.
     """
-    found = read_lists([[words] for words in lists], _ONLY_WORDS, whole)
-    return columns(_ONLY_WORDS, found)["words"], _counts(found["words",])
+    lists_read = read_lists([[words] for words in lists], _ONLY_WORDS, whole)
+    return columns(_ONLY_WORDS, lists_read)["words"], _counts(lists_read["words",])
 
 
 def _counts(lists: Lists) -> Ints:
@@ -211,7 +211,7 @@ def repeated(whole: RawList | memoryview, parts: Sequence[RawList]) -> bool:
     inner = [view[1:-1] for view in lists]
     if any(view[0] != ord("[") for view in lists):
         return False
-    if any(bytes(one[:8]).isspace() and bytes(one).isspace() for one in inner):  # a copy of all would take longer
+    if any(bytes(item[:8]).isspace() and bytes(item).isspace() for item in inner):  # a copy of all would take longer
         return False
     if whole is None or not inner:
         return False
@@ -269,19 +269,19 @@ def _numbers(values: pa.Array | pa.ChunkedArray) -> Ints:
     return np.asarray(values.fill_null(-1))
 
 
-def _equal(some: pa.Array | pa.ChunkedArray, others: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+def _equal(left: pa.Array | pa.ChunkedArray, right: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
     """Compare values; null equals null."""
-    both_null = np.asarray(some.is_null()) & np.asarray(others.is_null())
-    equal: npt.NDArray[np.bool_] = both_null | np.asarray(pc.equal(some, others).fill_null(False))
+    both_null = np.asarray(left.is_null()) & np.asarray(right.is_null())
+    equal: npt.NDArray[np.bool_] = both_null | np.asarray(pc.equal(left, right).fill_null(False))
     return equal
 
 
-def _apart(found: Ints, counts: Ints, rows: int) -> Ints:
+def _apart(places: Ints, counts: Ints, rows: int) -> Ints:
     """Drop matches that share words with an earlier match."""
     free = np.ones(rows, bool)
-    for i, (start, count) in enumerate(zip(found.tolist(), counts.tolist(), strict=True)):
+    for i, (start, count) in enumerate(zip(places.tolist(), counts.tolist(), strict=True)):
         if start >= 0 and not free[start : start + count].all():
-            found[i] = -1
+            places[i] = -1
         elif start >= 0:
             free[start : start + count] = False
-    return found
+    return places

@@ -40,34 +40,34 @@ class Collected:
     def __contains__(self, transcript_id: str) -> bool:
         return transcript_id in self._of
 
-    def add(self, made: Made, name: str) -> bool:
+    def add(self, tables: Made, name: str) -> bool:
         """Add the tables of one payload. Return False if they are left out."""
         self.count += 1
-        for transcript_id in ids_in(made):
+        for transcript_id in ids_in(tables):
             for place, (before, source) in enumerate(self._of.get(transcript_id, ())):
-                is_equal = _is_equal(made, before, transcript_id)
+                is_equal = _is_equal(tables, before, transcript_id)
                 if is_equal is None:
                     continue
                 if is_equal:
                     self._note(name, transcript_id, source)
                     return False
-                if not _is_unfinished(before) or _is_unfinished(made):
+                if not _is_unfinished(before) or _is_unfinished(tables):
                     self._different.append(f"{name} has the id {transcript_id!r} of {source}")
                     return False
                 self._different.append(f"{source}, which is not finished, has the id {transcript_id!r} of {name}")
-                self._of[transcript_id][place] = (made, name)
-                self.good = [made if one is before else one for one in self.good]
+                self._of[transcript_id][place] = (tables, name)
+                self.good = [tables if each is before else each for each in self.good]
                 return True
-            self._of.setdefault(transcript_id, []).append((made, name))
-        self.good.append(made)
+            self._of.setdefault(transcript_id, []).append((tables, name))
+        self.good.append(tables)
         return True
 
-    def add_stored(self, made: Made, ids: Iterable[str]) -> None:
+    def add_stored(self, tables: Made, ids: Iterable[str]) -> None:
         """Add the tables of several transcripts of a corpus, none of which was added before."""
         for transcript_id in ids:
             self.count += 1
-            self._of[transcript_id] = [(made, repr(transcript_id))]
-        self.good.append(made)
+            self._of[transcript_id] = [(tables, repr(transcript_id))]
+        self.good.append(tables)
 
     def repeat(self, name: str, transcript_id: str) -> None:
         """Note that a source names a transcript that another source has named, so that it is not read."""
@@ -95,13 +95,13 @@ class Collected:
         self._equal.append(name if name == source else f"{name} (transcript {transcript_id!r}, as in {source})")
 
 
-def ids_in(made: Made) -> list[str]:
+def ids_in(tables: Made) -> list[str]:
     """Return the id of the transcript in a payload; an empty list if no table has rows, or if it has no id."""
-    for table in made.values():
+    for table in tables.values():
         column = table["transcript_id"] if isinstance(table, pa.Table) else table[0]
         if len(column):
-            found = column[0].as_py()
-            return [] if found is None else [found]
+            transcript_id = column[0].as_py()
+            return [] if transcript_id is None else [transcript_id]
     return []
 
 
@@ -110,9 +110,9 @@ def rows_in(table: frames.Arrays | pa.Table) -> int:
     return len(table) if isinstance(table, pa.Table) else len(table[0])
 
 
-def as_table(name: str, made: frames.Arrays | pa.Table) -> pa.Table:
+def as_table(name: str, rows: frames.Arrays | pa.Table) -> pa.Table:
     """Return a table that may be column arrays as an Arrow table."""
-    return made if isinstance(made, pa.Table) else frames.as_table(name, made)
+    return rows if isinstance(rows, pa.Table) else frames.as_table(name, rows)
 
 
 def first_of(messages: Sequence[str]) -> str:
@@ -121,19 +121,19 @@ def first_of(messages: Sequence[str]) -> str:
     return "; ".join(messages[:_SHOWN]) + more
 
 
-def _is_equal(made: Made, before: Made, transcript_id: str) -> bool | None:
+def _is_equal(tables: Made, before: Made, transcript_id: str) -> bool | None:
     """Return True if a payload has the same rows of a transcript as another one; None if no table has rows of both."""
-    found = {name: _rows_of(name, table, transcript_id) for name, table in made.items() if rows_in(table)}
-    known = {name: _rows_of(name, before[name], transcript_id) for name in found}
-    shared = [name for name, table in known.items() if len(table)]
-    return None if not shared else all(found[name].equals(known[name]) for name in found)
+    rows = {name: _rows_of(name, table, transcript_id) for name, table in tables.items() if rows_in(table)}
+    rows_before = {name: _rows_of(name, before[name], transcript_id) for name in rows}
+    shared = [name for name, table in rows_before.items() if len(table)]
+    return None if not shared else all(rows[name].equals(rows_before[name]) for name in rows)
 
 
-def _is_unfinished(made: Made) -> bool:
+def _is_unfinished(tables: Made) -> bool:
     """Return True if the tables are those of one transcript whose job has not ended."""
-    if "transcripts" not in made or rows_in(made["transcripts"]) != 1:
+    if "transcripts" not in tables or rows_in(tables["transcripts"]) != 1:
         return False
-    return as_table("transcripts", made["transcripts"])["status"][0].as_py() in UNFINISHED
+    return as_table("transcripts", tables["transcripts"])["status"][0].as_py() in UNFINISHED
 
 
 def _rows_of(name: str, table: frames.Arrays | pa.Table, transcript_id: str) -> pa.Table:

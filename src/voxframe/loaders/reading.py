@@ -100,11 +100,13 @@ def load_all(
     flags = {"refresh": refresh, "category": category, "timedeltas": timedeltas, "corrected": corrected}
     for name, flag in flags.items():
         check_value(name, flag, Boolean())
-    found = load_some(names, source, client, corpus, refresh, limit, where, corrected=corrected)
-    for name, frame in found.items():
+    frames_by_name = load_some(names, source, client, corpus, refresh, limit, where, corrected=corrected)
+    for name, frame in frames_by_name.items():
         whole = frame if limit is None or len(frame) <= limit else frame.head(limit)
-        found[name] = frames.suited(frames.with_text_original(whole, name), category=category, timedeltas=timedeltas)
-    return found
+        frames_by_name[name] = frames.suited(
+            frames.with_text_original(whole, name), category=category, timedeltas=timedeltas
+        )
+    return frames_by_name
 
 
 def load_some(
@@ -131,24 +133,24 @@ def load_some(
             return _everything(raw)
         return {view: _export(raw, view) for view in views} if views else _some(raw, names, empty)
 
-    def of_remote(corpus: Corpus, found: Remote) -> Mapping[str, pa.Table]:
+    def of_remote(corpus: Corpus, remote: Remote) -> Mapping[str, pa.Table]:
         tables = {name: CORPUS_TABLES[name].empty for name in names}
         if own := [name for name in names if name not in views]:
-            tables |= cached_tables(corpus, found, own, refresh=refresh, corrected=corrected)
-        if names is not _ALL or found.fetch is not None or found.transcript_id in corpus:
+            tables |= cached_tables(corpus, remote, own, refresh=refresh, corrected=corrected)
+        if names is not _ALL or remote.fetch is not None or remote.transcript_id in corpus:
             for view in views:
-                tables[view] = cached_export(corpus, found, view, refresh=refresh, corrected=corrected)
+                tables[view] = cached_export(corpus, remote, view, refresh=refresh, corrected=corrected)
         return tables
 
     enough = limit if where is None else None
     reads = _Reads(names, of_bytes, of_remote, empty, refresh, enough, corrected, {}, [])
-    made = _made(source, client, corpus, reads)
-    if not made and isinstance(source, Corpus):
+    loaded = _made(source, client, corpus, reads)
+    if not loaded and isinstance(source, Corpus):
         source.parts.query.report_empty("transcripts", None)
-    elif not made:
+    elif not loaded:
         warnings.warn(NONE_GIVEN, PayloadWarning, stacklevel=caller())
-    empty.report(made)
-    tables = {name: _rows_of(frame, name, conditions[name]) for name, frame in _one_each(made, names).items()}
+    empty.report(loaded)
+    tables = {name: _rows_of(frame, name, conditions[name]) for name, frame in _one_each(loaded, names).items()}
     named: list[NameSource] = [*([reads.stems] if reads.stems else []), *reads.corpora]
     return {name: attach(frame, *named) for name, frame in tables.items()} if named else tables
 
@@ -192,11 +194,11 @@ def _of_corpus(
 ) -> dict[str, pd.DataFrame]:
     """Return tables of all transcripts of a corpus."""
     failed = corpus.parts.query.table("transcripts", columns=["transcript_id", "status"], where="status != 'completed'")
-    found = {name: corpus.table(name, where=where, limit=limit, corrected=corrected) for name in names}
-    without = [f"{one.transcript_id!r} ({one.status})" for one in failed.itertuples()]
-    if without and "transcripts" not in names and not all(frame.empty for frame in found.values()):
+    frames_by_name = {name: corpus.table(name, where=where, limit=limit, corrected=corrected) for name in names}
+    without = [f"{job.transcript_id!r} ({job.status})" for job in failed.itertuples()]
+    if without and "transcripts" not in names and not all(frame.empty for frame in frames_by_name.values()):
         warnings.warn(unfinished(" or ".join(sorted(names)), without), PayloadWarning, stacklevel=caller())
-    return found
+    return frames_by_name
 
 
 class _Empty:
@@ -210,13 +212,13 @@ class _Empty:
         """Add rows of the table `transcripts`."""
         self._about.append(transcripts.select(TABLES["transcripts"].names))
 
-    def report(self, found: Sequence[Made]) -> None:
+    def report(self, parts: Sequence[Made]) -> None:
         """Warn about transcripts without a result. If no table has rows, also about an option that was not set."""
         if not self._about or "transcripts" in self._names:
             return
         about = pa.concat_tables(self._about)
         name = " or ".join(sorted(self._names))
-        of_all = not any(rows_in(table) for made in found for table in made.values())
+        of_all = not any(rows_in(table) for part in parts for table in part.values())
         if (reason := why_empty(name, about, of_all=of_all)) is not None:
             warnings.warn(reason, PayloadWarning, stacklevel=caller())
 
@@ -246,11 +248,11 @@ class _Reads(NamedTuple):
     stems: dict[str, str]
     corpora: list[RecordingNames]
 
-    def is_stored(self, corpus: Corpus, found: Remote) -> bool:
+    def is_stored(self, corpus: Corpus, remote: Remote) -> bool:
         """Return True if a transcript can be read from the corpus together with others, without a request."""
         views = [view for view in EXPORTS if view in self.names]
-        complete = found.fetch is None or all(corpus.parts.archive.has(found.transcript_id, view) for view in views)
-        return not self.refresh and complete and found.transcript_id in corpus
+        complete = remote.fetch is None or all(corpus.parts.archive.has(remote.transcript_id, view) for view in views)
+        return not self.refresh and complete and remote.transcript_id in corpus
 
     def of_stored(self, corpus: Corpus, ids: Sequence[str]) -> Made:
         """Return the tables of several transcripts of a corpus."""
@@ -265,7 +267,7 @@ class _Reads(NamedTuple):
         """Return True if the tables have so many rows that no other source is needed."""
         if self.limit is None or not good:
             return False
-        sizes = [[*map(rows_in, made.values())] for made in good]
+        sizes = [[*map(rows_in, tables.values())] for tables in good]
         return all(sum(size) >= self.limit for size in zip(*sizes, strict=True))
 
 
@@ -279,70 +281,70 @@ def _made(source: Sources, client: Fetcher | None, corpus: Corpus | None, reads:
     stored: dict[str, Remote] = {}
     asked = set[str]()
 
-    def read_one(where: Corpus, found: Remote) -> None:
+    def read_one(where: Corpus, remote: Remote) -> None:
         try:
-            collected.add(reads.of_remote(where, found), repr(found.transcript_id))
+            collected.add(reads.of_remote(where, remote), repr(remote.transcript_id))
         except (PayloadError, DamagedFileError) as error:
-            if not where.parts.archive.has(found.transcript_id):  # not stored at all, rather than damaged
+            if not where.parts.archive.has(remote.transcript_id):  # not stored at all, rather than damaged
                 raise
-            bad.append(_named(error, repr(found.transcript_id)))
+            bad.append(_named(error, repr(remote.transcript_id)))
 
     def read_stored() -> None:
         """Read the transcripts of the corpus that are next, together if none is damaged."""
-        some = dict(stored)
+        remotes = dict(stored)
         stored.clear()
-        if not some:
+        if not remotes:
             return
         where = chosen_corpus(corpus)
-        if not any(transcript_id in collected for transcript_id in some):  # else they are compared one by one
+        if not any(transcript_id in collected for transcript_id in remotes):  # else they are compared one by one
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("error", CorpusWarning)
-                    collected.add_stored(reads.of_stored(where, list(some)), some)
+                    collected.add_stored(reads.of_stored(where, list(remotes)), remotes)
             except (CorpusWarning, PayloadError, DamagedFileError):
                 pass
             else:
                 return
-        for found in some.values():
-            read_one(where, found)
+        for remote in remotes.values():
+            read_one(where, remote)
 
-    for n, one in enumerate(each(source)):
+    for n, item in enumerate(each(source)):
         if reads.is_enough(collected.good):
             break
-        name = _name(one, None if one is source else n)
+        name = _name(item, None if item is source else n)
         try:
-            found = resolve(one, client)
+            resolved = resolve(item, client)
         except UnreadableFileError as error:
             read_stored()
             bad.append(error)
             continue
-        if isinstance(found, Remote):
+        if isinstance(resolved, Remote):
             where = chosen_corpus(corpus)
             if where.parts.archive.recordings not in reads.corpora:
                 reads.corpora.append(where.parts.archive.recordings)
-            known = where.parts.archive.recordings.id(found.transcript_id)
-            if known != found.transcript_id:  # the name of a recording
-                found = Remote(known, None if client is None else partial(client.fetch, known))
+            known = where.parts.archive.recordings.id(resolved.transcript_id)
+            if known != resolved.transcript_id:  # the name of a recording
+                resolved = Remote(known, None if client is None else partial(client.fetch, known))
             if known in asked:
                 collected.repeat(name, known)
                 continue
             asked.add(known)
             if len(stored) == _TOGETHER:
                 read_stored()
-            if reads.is_stored(where, found):
-                stored[known] = found
+            if reads.is_stored(where, resolved):
+                stored[known] = resolved
             else:
                 read_stored()
-                read_one(where, found)
+                read_one(where, resolved)
             continue
         read_stored()
-        for place, made in _each_payload(found, reads.of_bytes):
+        for place, tables in _each_payload(resolved, reads.of_bytes):
             label = f"{name or 'payload'}{place}"
-            if isinstance(made, PayloadError):
-                bad.append(_named(made, label if name or place else ""))
-            elif collected.add(made, label) and not place and isinstance(one, str | os.PathLike):
-                stem = payload_stem(str(one))
-                reads.stems.update(dict.fromkeys(ids_in(made), stem) if stem else {})
+            if isinstance(tables, PayloadError):
+                bad.append(_named(tables, label if name or place else ""))
+            elif collected.add(tables, label) and not place and isinstance(item, str | os.PathLike):
+                stem = payload_stem(str(item))
+                reads.stems.update(dict.fromkeys(ids_in(tables), stem) if stem else {})
     read_stored()
     if bad and not collected.good:
         raise bad[0]
@@ -369,11 +371,11 @@ def _each_payload(content: Content, make: OfBytes) -> Iterator[tuple[str, Made |
         yield "", error
         return
     try:
-        made = make(raw)
+        tables = make(raw)
     except PayloadError as error:
         whole = error
     else:
-        yield "", made
+        yield "", tables
         return
     try:
         parts = [*payloads(raw)]
@@ -401,19 +403,19 @@ def _named(error: Unreadable, name: str) -> Unreadable:
     return type(error)(f"{name}: {error}") if name and name not in str(error) else error
 
 
-def _one_each(found: Sequence[Made], names: Collection[str]) -> dict[str, pd.DataFrame]:
-    if len(found) == 1 and not any(isinstance(table, pa.Table) for table in found[0].values()):
-        return frames.all_to_pandas(found[0], text_original=True)
-    return to_frames({name: _together([as_table(name, made[name]) for made in found], name) for name in names})
+def _one_each(parts: Sequence[Made], names: Collection[str]) -> dict[str, pd.DataFrame]:
+    if len(parts) == 1 and not any(isinstance(table, pa.Table) for table in parts[0].values()):
+        return frames.all_to_pandas(parts[0], text_original=True)
+    return to_frames({name: _together([as_table(name, part[name]) for part in parts], name) for name in names})
 
 
-def _together(found: Sequence[pa.Table], name: str) -> pa.Table:
+def _together(parts: Sequence[pa.Table], name: str) -> pa.Table:
     """Concatenate tables of several sources; if one comes from a corpus, all get the columns that a corpus adds."""
-    if any(table.num_columns != found[0].num_columns for table in found):
-        found = [with_original(with_names(table, {}), name) for table in found]
-        names = max(found, key=lambda table: len(table.column_names)).schema
-        found = [_with_columns(table, names) for table in found]
-    return frames.concat_tables(found, name)
+    if any(table.num_columns != parts[0].num_columns for table in parts):
+        parts = [with_original(with_names(table, {}), name) for table in parts]
+        names = max(parts, key=lambda table: len(table.column_names)).schema
+        parts = [_with_columns(table, names) for table in parts]
+    return frames.concat_tables(parts, name)
 
 
 def _with_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:

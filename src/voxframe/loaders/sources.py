@@ -121,8 +121,8 @@ def each(source: Sources) -> Iterator[Source]:
             )
         yield from cast("Iterable[Source]", source[named[0]].dropna().unique())
     elif isinstance(source, Iterable):
-        for one in cast("Iterable[Source]", source):
-            yield from _files(one)
+        for item in cast("Iterable[Source]", source):
+            yield from _files(item)
     else:
         raise _not_a_source(source)
 
@@ -138,10 +138,10 @@ def _files(source: Source) -> Iterable[Source]:
         return [source]
     if not is_folder and not _PATTERN.search(text):
         return [source]
-    found = [path for path in files_at(text) if not is_folder or path.is_dir() or is_payload_file(path.name)]
-    if is_folder and not found:
+    paths = [path for path in files_at(text) if not is_folder or path.is_dir() or is_payload_file(path.name)]
+    if is_folder and not paths:
         raise PayloadError(f"the folder {text!r} has no payload files; they end in {ENDINGS}")
-    return found or [source]
+    return paths or [source]
 
 
 def resolve(source: Source, client: Fetcher | None) -> Content | Remote:
@@ -219,8 +219,8 @@ def cached_tables(
         source = getattr(remote.handle, "source", None)
         record = name_fetched(corpus.parts.archive, remote.transcript_id, raw, source)
         tables = corpus.parts.archive.put(remote.transcript_id, raw, recording=record).exact_tables()
-        found = corpus.parts.query.finished(remote.transcript_id, tables, corrected=corrected)
-        return {name: found[name] for name in names}
+        stored_tables = corpus.parts.query.finished(remote.transcript_id, tables, corrected=corrected)
+        return {name: stored_tables[name] for name in names}
     warnings.warn(
         f"transcript {remote.transcript_id} is still {status!r}: it was not stored, and its tables are empty "
         "until it is completed; wait for it with client.wait(id) and load it again",
