@@ -36,7 +36,9 @@ def test_summarize_and_doctor_with_a_service(directory: str, service: Service, t
     Below answers that are quotations, it says how they get better.
     """
     assert main(["summarize", "--corpus", directory, "--where", "customer=Acme", "--format", "one sentence"]) == 0
-    assert "bridge" in capsys.readouterr().out
+    printed = capsys.readouterr()
+    assert "bridge" in printed.out
+    assert "key sentences, quoted from the transcripts" in printed.err
     question = ["summarize", "--corpus", directory, "--question", "When does the bridge open?", "--json"]
     found = []
     for _ in range(2):

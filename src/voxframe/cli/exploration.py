@@ -220,10 +220,16 @@ def summarize(
             "transcript_ids": answers.transcript_ids,
             "request_ids": [response.request_id for response in answers.responses],
             "usage": asdict(answers.usage),
+            "models": sorted({response.model for response in answers.responses if response.model}),
         }
         print(json.dumps(fields))
     else:
         print("\n".join(map(plain, answers.text.splitlines())))
+        if any(response.quotes_key_sentences for response in answers.responses):
+            note(
+                "voxframe summarize: these are key sentences, quoted from the transcripts, as the service has no language "
+                "model; `pip install 'voxframe[writer]'` and `voxframe models get writer` give the local server one"
+            )
 
 
 def people(
