@@ -14,7 +14,7 @@ from tests.corpus.conftest import payload
 
 import voxframe
 from voxframe.corpus.ledger import Ledger
-from voxframe.errors import CorpusError, CorpusWarning, OptionError
+from voxframe.errors import CorpusError, CorpusWarning, ExportWarning, OptionError
 
 ABOUT = pd.DataFrame(
     {
@@ -133,11 +133,12 @@ def test_exports_with_metadata(filled: voxframe.Corpus, tmp_path: Path) -> None:
 
 
 def test_dates_as_partitions(filled: voxframe.Corpus, tmp_path: Path) -> None:
-    """A date is named YYYY-MM-DD in its time zone; a timestamp keeps its time."""
+    """A date is named YYYY-MM-DD in its time zone, whose loss is reported; a timestamp keeps its time."""
     days = pd.to_datetime(["2026-01-02", "2026-07-02"]).tz_localize("Europe/Berlin")
     about = {"transcript_id": ["t1", "t2"], "day": days, "at": pd.to_datetime(["2026-01-02 10:30", "2026-01-03 00:00"])}
     filled.metadata.set(pd.DataFrame(about))
-    written = filled.export(tmp_path / "set", tables="words", partition_by=["day", "at"], ids=["t1", "t2"])
+    with pytest.warns(ExportWarning, match="in the time zone Europe/Berlin"):
+        written = filled.export(tmp_path / "set", tables="words", partition_by=["day", "at"], ids=["t1", "t2"])
     assert {name.rpartition("/")[0] for name in written if "/" in name} == {
         "words/day=2026-01-02/at=2026-01-02 10%3A30%3A00",
         "words/day=2026-07-02/at=2026-01-03",

@@ -33,7 +33,7 @@ def _globbed(path: Path) -> list[str]:
 @pytest.fixture
 def two(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two processes, also on one core."""
-    monkeypatch.setattr("voxframe.corpus.workers._cores", lambda: 2)
+    monkeypatch.setattr("voxframe.corpus.workers.cores", lambda: 2)
 
 
 @pytest.mark.usefixtures("two")
@@ -199,7 +199,7 @@ _PROGRAM = """
 import signal, sys, voxframe
 from voxframe.corpus import workers
 from tests.corpus.test_workers import raw_payload
-workers._cores = lambda: 2
+workers.cores = lambda: 2
 def payloads():
     for number in range(100_000):
         if number == 200:
