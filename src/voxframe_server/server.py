@@ -60,6 +60,7 @@ def serve(
     engine: str | None = None,
     model: str | None = None,
     nano_model: str | None = None,
+    device: str | None = None,
     keep_days: Annotated[float | None, amount] = None,
     keep_gb: Annotated[float | None, amount] = None,
     parent_pipe: Annotated[bool, SUPPRESS] = False,
@@ -94,6 +95,8 @@ def serve(
         model (MODEL): Default model, also for speech_model best: a directory, or a name to download such as small or
             Systran/faster-whisper-small. None (default): VOXFRAME_MODEL, else base, and tiny.en for English with nano.
         nano_model (MODEL): Model for speech_model nano. None (default): VOXFRAME_MODEL_NANO, else that of --model.
+        device (DEVICE): auto, cpu or cuda. None (default): VOXFRAME_DEVICE, else auto: a graphics card of NVIDIA if a
+            trial succeeds, else the processor.
         keep_days (DAYS): Remove uploads, downloads and redacted audio of finished jobs after this number of days;
             transcripts are kept. None (default): 30.
         keep_gb (GB): Remove the oldest of this media while its total size in gigabytes is larger. None (default): 20.
@@ -127,6 +130,8 @@ def serve(
     # With a parent, nobody sees a progress bar: the parent has downloaded the models. The first use of one that is
     # missing gives a warning.
     has_parent = parent_pipe or shared_for is not None
+    if device is not None:
+        os.environ["VOXFRAME_DEVICE"] = device  # the engine reads it, in this process and in those of jobs
     choice = select_engine(engine, model, nano_model, download=not has_parent)
     for name, consequence in models.ANALYSES.items() if not has_parent else ():
         try:

@@ -1,5 +1,6 @@
 """The whisper engine with the real models tiny.en and base."""
 
+import os
 import re
 import wave
 from contextlib import suppress
@@ -179,6 +180,29 @@ def test_small_models_use_one_thread_per_window(model_folder, monkeypatch):
     Whisper(EngineOptions(str(model_folder("tiny.en"))))
     assert threads == [1]
     assert not engines.EngineChoice("whisper").uses_all_cores
+
+
+@pytest.mark.parametrize(("device", "has_card"), [("auto", True), ("cuda", True), ("cuda", False)])
+def test_a_card_that_cannot_decode_is_not_used(device, has_card, model_folder, monkeypatch, caplog):
+    """The warning has the reason, that of the library if a trial fails, and jobs use the processor."""
+    model_folder("tiny.en")
+    monkeypatch.setenv("VOXFRAME_DEVICE", device)
+    monkeypatch.setattr(whisper, "_has_card", lambda: has_card)  # this machine has none
+    whisper._loaded.clear()
+    Whisper.check("tiny.en")
+    assert len(caplog.messages) == 1
+    assert re.search("CUDA" if has_card else "no driver of NVIDIA", caplog.messages[0])
+    assert os.environ["VOXFRAME_DEVICE"] == "cpu"
+    assert not Whisper.uses_all_cores("tiny.en")
+    assert whisper._load("tiny.en").model.device == "cpu"
+
+
+def test_devices_are_auto_cpu_and_cuda(model_folder, monkeypatch):
+    """An unknown device is refused with the allowed ones."""
+    model_folder("tiny.en")
+    monkeypatch.setenv("VOXFRAME_DEVICE", "gpu")
+    with pytest.raises(SettingsError, match="VOXFRAME_DEVICE is 'gpu'; it must be auto, cpu or cuda"):
+        Whisper.check("tiny.en")
 
 
 def test_large_models_are_loaded_once(tmp_path):

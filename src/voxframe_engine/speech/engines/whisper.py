@@ -4,7 +4,10 @@ By default, base and tiny.en come from `voxframe.models`. Another model is a dir
 such as "small" or "Systran/faster-whisper-small", which is downloaded once when the server starts. Words, times,
 confidences, capitals and punctuation are the model's.
 
-A model with up to 200 MB is loaded once per core and uses one thread. A larger one uses all cores for one job.
+A model with up to 200 MB is loaded once per core and uses one thread. A larger one uses all cores for one job, and so
+does every model on a graphics card. `check` decodes a second of silence on the card if there is one (`VOXFRAME_DEVICE`:
+auto, cpu or cuda), and falls back to the processor. No card was at hand to try it. `VOXFRAME_COMPUTE_TYPE` is that of
+CTranslate2, by default int8 on the processor.
 
 Terms of `word_boost` are given to the model as words to expect. Of 70 synthetic terms of `python -m tests.benchmarks
 boost` that are held out, base recognizes 28 without a boost and 63 with it; of the other words, 18 and 8 percent are
@@ -16,7 +19,11 @@ Source of the models: Radford et al., Robust Speech Recognition via Large-Scale 
 from __future__ import annotations
 
 import logging
+import os
 import re
+import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -74,6 +81,13 @@ _PROMPTS = {
     "en": "We met at noon. How did it go? They talked about it, and then we left.",
     "zh": "\u4ee5\u4e0b\u662f\u666e\u901a\u8bdd\u7684\u53e5\u5b50\u3002",  # "These are sentences in Mandarin."
 }
+#: Environment variables for the device and the compute type. `check` sets the first to cpu or cuda, for all workers.
+_DEVICE, _COMPUTE_TYPE = "VOXFRAME_DEVICE", "VOXFRAME_COMPUTE_TYPE"
+#: One decode on a graphics card, in a process of its own: a missing library may end it.
+_TRIAL = """import sys, numpy, faster_whisper
+model = faster_whisper.WhisperModel(sys.argv[1], device="cuda", local_files_only=True)
+list(model.transcribe(numpy.zeros(16_000, numpy.float32), language="en")[0])"""
+_TRIAL_S = 120.0
 _log = logging.getLogger("voxframe_engine")
 
 
@@ -119,8 +133,8 @@ class Whisper:
 
     @staticmethod
     def uses_all_cores(model: str | None) -> bool:
-        """Return True for a model that is too large to be loaded once per core."""
-        return model is not None and _is_large(_folder(model))
+        """Return True on a graphics card, and for a model that is too large to be loaded once per core."""
+        return _on_card() or (model is not None and _is_large(_folder(model)))
 
     @classmethod
     def check(cls, model: str | None, download: bool = True) -> None:
@@ -134,10 +148,15 @@ class Whisper:
 
         Raises:
             MissingExtraError: faster-whisper is not installed.
-            SettingsError: There is no such model, or it cannot be downloaded.
+            SettingsError: There is no such model or device, or the model cannot be downloaded.
         """
         if find_spec("faster_whisper") is None:
             raise MissingExtraError("local", "The whisper engine")
+        cls._check_model(model, download)
+        _choose_device(model)
+
+    @classmethod
+    def _check_model(cls, model: str | None, download: bool) -> None:
         if model is None or model in models.SPEECH:
             wanted = models.SPEECH if model is None else (model,)
             try:
@@ -389,6 +408,48 @@ def _no_download(model: str, reason: str) -> SettingsError:
     )
 
 
+def _on_card() -> bool:
+    return os.environ.get(_DEVICE, "").strip() == "cuda"
+
+
+def _choose_device(model: str | None) -> None:
+    """Set the device of all workers: the graphics card if it can decode, else the processor."""
+    device = os.environ.get(_DEVICE, "").strip() or "auto"
+    if device not in {"auto", "cpu", "cuda"}:
+        raise SettingsError(f"{_DEVICE} is {device!r}; it must be auto, cpu or cuda")
+    problem = None
+    if device != "cpu" and _has_card():
+        named = model or next(name for name in models.SPEECH if models.is_present(name))
+        problem = _card_problem(_folder(named))
+    elif device == "cuda":
+        problem = "there is no driver of NVIDIA on this machine"
+    elif device == "auto":
+        return
+    if problem:
+        _log.warning("The graphics card cannot be used (%s); the processor is used instead.", problem)
+    os.environ[_DEVICE] = "cpu" if problem or device == "cpu" else "cuda"
+
+
+def _has_card() -> bool:
+    return shutil.which("nvidia-smi") is not None or Path("/dev/nvidiactl").exists()
+
+
+def _card_problem(folder: Path) -> str | None:
+    """Return why the graphics card cannot decode, or None."""
+    try:
+        done = subprocess.run(  # noqa: S603 - our own code
+            [sys.executable, "-P", "-c", _TRIAL, str(folder)],
+            capture_output=True,
+            text=True,
+            timeout=_TRIAL_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"one decode took more than {_TRIAL_S:.0f} s"
+    lines = done.stderr.strip().splitlines() or [f"the process ended with status {done.returncode}"]
+    return lines[-1] if done.returncode else None
+
+
 _loaded: dict[str, ShortWindowModel] = {}  # one, shared by all engines of a process
 _loading = threading.Lock()
 
@@ -402,14 +463,13 @@ def _load(model: str) -> ShortWindowModel:
         _loaded.clear()  # before the next one is loaded: two would not fit the memory of a worker
         try:
             folder = _folder(model)
-            large = _is_large(folder)
+            alone = Whisper.uses_all_cores(model)
             _loaded[model] = ShortWindowModel(
                 str(folder),
-                compute_type="int8",
-                cpu_threads=cores() if large else 1,
-                num_workers=1
-                if large
-                else cores(),  # windows decoded at the same time, by threads that share the model
+                device="cuda" if _on_card() else "cpu",
+                compute_type=os.environ.get(_COMPUTE_TYPE, "").strip() or ("default" if _on_card() else "int8"),
+                cpu_threads=cores() if alone else 1,
+                num_workers=1 if alone else cores(),  # windows decoded at once, by threads that share the model
                 local_files_only=True,
             )
         except ModelError as error:
