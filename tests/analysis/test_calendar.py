@@ -59,6 +59,7 @@ def test_measures_by_period(corpus: voxframe.Corpus, by: Any, expected: dict[str
     assert ngrams["count"].tolist() == [*expected.values()]
 
 
+@pytest.mark.long
 def test_counts_by_period(corpus: voxframe.Corpus) -> None:
     """Counts of a corpus and of Dask frames have periods, also with the speaker."""
     by_month = corpus.counts("day", by="month")
@@ -70,6 +71,7 @@ def test_counts_by_period(corpus: voxframe.Corpus) -> None:
     assert on_dask["occurrences"].tolist() == [2, 1]
 
 
+@pytest.mark.long
 def test_counts_of_dask_frames_by_any_column(corpus: voxframe.Corpus) -> None:
     """A column of the frame divides the words; a phrase lies within one group."""
     words = corpus.to_dask("words").assign(half=lambda df: (df["word_idx"] > 0).astype("int64"))

@@ -163,7 +163,7 @@ def test_no_decode_of_fast_speech_ends_at_the_limit_of_tokens(speed, audio_folde
     model_folder("base")
     engine = Whisper(EngineOptions("base", "en"))
     samples = np.concatenate(fast)[: 29 * RATE]
-    segments = engine._segments(engine._model, samples, beam_size=5)
+    segments = engine._segments(engine._model, samples, None, beam_size=5)
     assert max(len(segment.tokens) for segment in segments) < 200
     text = " ".join(word.text for word in engine.transcribe(samples)).lower()
     assert all(word in text for word in ("reader", "native", "painful", "design", "strange", "dashwood", "respect"))

@@ -110,6 +110,7 @@ def test_hugging_face_datasets(tables: dict[str, pd.DataFrame], tmp_path: Path) 
     assert lines["text"][:] == words["text"][:]
 
 
+@pytest.mark.long
 def test_a_column_split_makes_splits(tmp_path: Path) -> None:
     """`datasets.load_dataset` has one split per value, and rows without a value are in the split "other"."""
     datasets = pytest.importorskip("datasets")

@@ -106,7 +106,8 @@ def check_hub() -> None:
         requests.head(endpoint, timeout=_ANSWER_S).close()
     except (OSError, ValueError) as e:  # requests' own errors are of the first kind, bad addresses of the second
         _silent_until[endpoint] = time.monotonic() + _SILENT_S
-        raise SourceError(f"{host} cannot be reached ({type(e).__name__})") from e
+        reason = f"did not answer within {_ANSWER_S:.0f} s" if isinstance(e, requests.Timeout) else ""
+        raise SourceError(f"{host} {reason or f'cannot be reached ({type(e).__name__})'}") from e
 
 
 def _endpoint() -> str:

@@ -75,12 +75,13 @@ _CODES = {"yue": "zh"}
 #: Correction of the times of words, measured against the true times of `data/`: medians of 1,500 starts and ends.
 _OFFSETS_MS = {"base": 60, "tiny.en": -95}
 _PROMPT_CHARS = 800  # of boosted words; the prompt has 223 tokens of about 4 characters
-#: Text before each window, by language. Without it, Mandarin is written in traditional or simplified characters, and a
-#: fifth of the full stops of `data/` are commas or missing; with it, 3 of 121.
-_PROMPTS = {
-    "en": "We met at noon. How did it go? They talked about it, and then we left.",
-    "zh": "\u4ee5\u4e0b\u662f\u666e\u901a\u8bdd\u7684\u53e5\u5b50\u3002",  # "These are sentences in Mandarin."
-}
+#: Text before each window, by language. Without it, Mandarin is written in traditional or simplified characters.
+_PROMPTS = {"zh": "\u4ee5\u4e0b\u662f\u666e\u901a\u8bdd\u7684\u53e5\u5b50\u3002"}  # "These are sentences in Mandarin."
+#: Text before long windows, by language. Without it, a fifth of the full stops of `data/` are commas or missing; with
+#: it, 3 of 121. It may make the model leave out speech, so a window with a gap in its words is decoded without it.
+_MARKED = {"en": "We met at noon. How did it go? They talked about it, and then we left."}
+_MARKED_FROM = 14 * RATE  # samples; in shorter windows, a model leaves out speech more often
+_GAP_MS = 3000  # without a word, in a window whose long pauses were shortened
 #: Environment variables for the device and the compute type. `check` sets the first to cpu or cuda, for all workers.
 _DEVICE, _COMPUTE_TYPE = "VOXFRAME_DEVICE", "VOXFRAME_COMPUTE_TYPE"
 #: One decode on a graphics card, in a process of its own: a missing library may end it.
@@ -181,29 +182,33 @@ class Whisper:
 
     def transcribe(self, samples: NDArray[np.int16]) -> list[RecognizedWord]:
         """Return the words of the samples."""
-        words = self._decode(samples)
+        plain = _PROMPTS.get(self._language)
+        marked = _MARKED.get(self._language) if len(samples) >= _MARKED_FROM else None
+        words = self._decode(samples, marked or plain)
+        if marked and _has_gap(words, samples):
+            words = max(words, self._decode(samples, plain), key=len)
         if len(samples) >= _LONG and len(words) < _SLOWEST * len(samples) / RATE:
             return []  # a "Thank you." that the model writes for music
         return words
 
-    def _decode(self, samples: NDArray[np.int16]) -> list[RecognizedWord]:
-        segments = self._segments(self._model, samples, beam_size=_BEAM)
+    def _decode(self, samples: NDArray[np.int16], prompt: str | None) -> list[RecognizedWord]:
+        segments = self._segments(self._model, samples, prompt, beam_size=_BEAM)
         if len(samples) < _WINDOW and _is_doubtful(segments, samples):
-            segments = self._segments(self._model.full, samples, beam_size=_BEAM)
+            segments = self._segments(self._model.full, samples, prompt, beam_size=_BEAM)
         cut = any(len(segment.tokens) >= _MANY_TOKENS for segment in segments)
         loops = [segment.compression_ratio > _REPETITIVE for segment in segments]
         if (cut or any(loops)) and len(samples) > _HALVED:
             middle = _quietest(samples, len(samples) // 4, len(samples) * 3 // 4)
-            words = self._decode(samples[:middle]) + _later(self._decode(samples[middle:]), middle)
+            words = self._decode(samples[:middle], prompt) + _later(self._decode(samples[middle:], prompt), middle)
         else:
             words = self._words(segments, samples)
             end = round(segments[-1].end * RATE) if segments else len(samples)
             if len(samples) - end >= _REST:  # the model ended its text at a pause
-                words += _later(self._decode(samples[end:]), end)
+                words += _later(self._decode(samples[end:], _PROMPTS.get(self._language)), end)
         return _without_loops(words) if any(loops) else words
 
     def _segments(
-        self, model: ShortWindowModel, samples: NDArray[np.int16], *, beam_size: int, **how: Any
+        self, model: ShortWindowModel, samples: NDArray[np.int16], prompt: str | None, *, beam_size: int, **how: Any
     ) -> list[Segment]:
         segments, _ = model.transcribe(
             samples.astype(np.float32) / 32768,
@@ -211,7 +216,7 @@ class Whisper:
             beam_size=beam_size,
             temperature=0.0,
             condition_on_previous_text=False,
-            initial_prompt=_PROMPTS.get(self._language),
+            initial_prompt=prompt,
             hotwords=self._hotwords,
             word_timestamps=True,
             no_speech_threshold=_NO_SPEECH,
@@ -249,7 +254,8 @@ class Whisper:
 
     def transcribe_partial(self, samples: NDArray[np.int16]) -> list[RecognizedWord]:
         """Return the words of unfinished speech, fast. A doubtful result is not decoded again: it is soon replaced."""
-        segments = self._segments(self._model.quick, samples, beam_size=1, without_timestamps=True)
+        prompt = _PROMPTS.get(self._language)
+        segments = self._segments(self._model.quick, samples, prompt, beam_size=1, without_timestamps=True)
         sound = len(samples) < _SHORT_PARTIAL or all(segment.no_speech_prob <= _NO_SPEECH for segment in segments)
         if not sound or any(segment.compression_ratio > _REPETITIVE for segment in segments):
             return []
@@ -278,6 +284,13 @@ def _is_doubtful(segments: Sequence[Segment], samples: NDArray[np.int16]) -> boo
     return tokens > _TOKENS_PER_S * len(samples) / RATE + _TOKENS or any(
         segment.compression_ratio > _REPETITIVE or segment.avg_logprob < _UNLIKELY for segment in segments
     )
+
+
+def _has_gap(words: Sequence[RecognizedWord], samples: NDArray[np.int16]) -> bool:
+    """Return True for a long time without a word, at the beginning, between words or at the end."""
+    starts = [*(word.start_ms for word in words), len(samples) * 1000 // RATE]
+    ends = [0, *(word.end_ms for word in words)]
+    return any(start - end >= _GAP_MS for start, end in zip(starts, ends, strict=True))
 
 
 def _loudness(samples: NDArray[np.int16]) -> NDArray[np.float64]:
