@@ -179,24 +179,31 @@ def _json_format(data: bytes) -> tuple[str, Callable[[], Any]] | None:
     for inner in (document, *_inner(document)):
         for format_name, form in _taking("json"):
             if form.recognises(inner) and form.read:
-                return format_name, partial(_whole, form.read, tracked(inner), {} if inner is document else document)
+                envelope = {} if inner is document else _envelope(document, inner)
+                return format_name, partial(_whole, form.read, tracked(inner), envelope)
     return None
 
 
 def _inner(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the objects and lists inside an envelope, such as {"output": {"segments": [...]}}; lists as segments."""
-    if document.keys() & {"status", "words", "utterances", "text"}:  # it has the transcript itself
+    if document.keys() & {"words", "utterances", "text"}:  # it has the transcript itself
         return []
     values = [value for value in document.values() if isinstance(value, dict | list)]
     return [{"segments": value} if isinstance(value, list) else value for value in values]
+
+
+def _envelope(document: Mapping[str, Any], inner: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields beside the one that has the transcript."""
+    read = (inner, inner.get("segments"))
+    return {name: value for name, value in document.items() if not any(value is part for part in read)}
 
 
 def _whole(read: Callable[[Any], Any], document: Any, envelope: Mapping[str, Any]) -> Any:
     """Return what a reader makes of a document, with the fields that it did not read, and those of its envelope."""
     found = read(document)
     rest = unread(document, of_item=False)
-    if others := {name: value for name, value in envelope.items() if not isinstance(value, dict | list)}:
-        rest["envelope"] = others
+    if envelope:
+        rest["envelope"] = envelope
     if isinstance(found, list):
         return [(name, rest | payload) for name, payload in found]
     return rest | found

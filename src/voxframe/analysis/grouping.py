@@ -42,6 +42,9 @@ class Calendar(str):
         made.grouper = grouper
         return made
 
+    def __getnewargs__(self) -> tuple[pd.Grouper]:  # type: ignore[override]  # of str: its text
+        return (self.grouper,)
+
 
 def key_list(by: By, result: Collection[str] = ()) -> list[str | pd.Series[Any]]:
     """Return what to group by as a list. A name that is given twice is in it once.

@@ -66,8 +66,8 @@ _TABLES = {
     "state": _Table(("name", "value")),
 }
 #: Small tables. Their checksums are compared when a corpus is opened, those of the others by `voxframe doctor`.
-_SMALL = ("about", "names", "edits", "people", "requests", "parts", "layouts", "segments", "state")
-#: Tables about the files with rows, which are all made again if one row of the first two is damaged.
+_SMALL = ("about", "names", "edits", "people", "requests", "answers", "parts", "layouts", "segments", "state")
+#: Tables about the files with rows, which are all made again if one row is damaged.
 _OF_FILES = ("parts", "layouts", "members")
 #: Tables with what people made or paid for about a transcript.
 FORGOTTEN = ("jobs", "requests", "about", "recordings", "answers", "names", "edits", "people", "voices")
@@ -546,7 +546,7 @@ class Catalog:
         with contextlib.closing(_with_sums(sqlite3.connect(":memory:", isolation_level=None))) as fresh:
             self._fill(fresh)
             for name, rows in bad.items():
-                for of_files in _OF_FILES if name in _OF_FILES[:2] else ():
+                for of_files in _OF_FILES if name in _OF_FILES else ():
                     db.execute(f"DELETE FROM {of_files}")  # noqa: S608
                 db.executemany(f"DELETE FROM {name} WHERE rowid = ?", [(row,) for row in rows])  # noqa: S608
                 key = _TABLES[name].columns[: _TABLES[name].keys]

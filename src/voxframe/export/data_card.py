@@ -132,7 +132,10 @@ class DataCard:
             "configs:" if any(rows and patterns for _, rows, patterns in tables.values()) else "configs: []",
             *(
                 f"- config_name: {json.dumps(table)}\n  data_files:"
-                + "".join(f"\n  - split: {split}\n    path: {json.dumps(path)}" for split, path in patterns.items())
+                + "".join(
+                    f"\n  - split: {json.dumps(split)}\n    path: {json.dumps(path)}"
+                    for split, path in patterns.items()
+                )
                 for table, (_, rows, patterns) in tables.items()
                 if rows and patterns
             ),

@@ -104,8 +104,8 @@ class TableWriter:
             )
         elif self._partition_by:
             self._add_partitioned(table)
-        elif self._form == "huggingface" and "split" in table.column_names and table.num_rows:
-            self._add_splits(table)
+        elif self._form == "huggingface" and "split" in table.column_names:
+            self._add_splits(table)  # a batch without rows is in no split
         else:
             self._add_arrow(table)
         self._parts += 1

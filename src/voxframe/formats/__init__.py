@@ -1,6 +1,6 @@
 """Formats of transcripts: one table with how each is recognised, read and written, and what it cannot hold.
 
-Everything that lists formats takes them from `FORMATS`: exports, imports, the command line, messages and the README.
+Everything that lists formats takes them from `FORMATS`: exports, imports, the command line and messages.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ FORMATS: dict[str, Format] = {
         "JSON lines", (".jsonl",), "bytes", rows.is_json_lines, rows.of_json_lines, losses=_ROWS, is_table=True
     ),
     "huggingface": Format("Hugging Face datasets", losses=_ROWS, is_table=True),
-    "excel": Format("Excel", (".xlsx", ".xls", ".ods"), "bytes", _ends(".xlsx", ".xls", ".ods"), rows.of_excel),
+    "excel": Format("Excel", (".xlsx",), "bytes", _ends(".xlsx"), rows.of_excel),
     "docx": Format(
         "Word",
         (".docx",),

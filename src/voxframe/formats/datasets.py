@@ -35,9 +35,20 @@ def dataset_files(folder: Path) -> dict[str, list[Path]]:
     for path in sorted(folder.iterdir()):
         name = path.name if path.is_dir() else path.stem
         files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path] if path.suffix in _SUFFIXES else []
-        if name in TABLES and files:
+        if name in TABLES and files and all(_has_ids(file) for file in files):
             found.setdefault(name, []).extend(files)
     return found if len(found) > 1 and found.keys() & _SPOKEN else {}
+
+
+def _has_ids(file: Path) -> bool:
+    """Return True if a file has the column `transcript_id`, in its rows or in the names of its folders."""
+    try:
+        if file.suffix == ".parquet":
+            return "transcript_id" in pq.read_schema(file).names or "/transcript_id=" in file.as_posix()
+        with file.open("rb") as lines:
+            return b"transcript_id" in lines.readline(1 << 20)
+    except (pa.ArrowException, OSError):
+        return False
 
 
 def of_folder(folder: Path) -> Iterator[tuple[str | None, dict[str, Any]]]:
@@ -46,15 +57,17 @@ def of_folder(folder: Path) -> Iterator[tuple[str | None, dict[str, Any]]]:
     Raises:
         PayloadError: A file cannot be read.
     """
-    tables = {}
-    for name, paths in dataset_files(folder).items():
-        if name not in TRANSCRIPT_TABLES:  # sentences and paragraphs, which are made from the words
-            continue
-        try:
-            tables[name] = pd.concat([_read(path, folder, TABLES[name]) for path in paths], ignore_index=True)
-        except (pa.ArrowException, orjson.JSONDecodeError, OSError, ValueError) as error:
-            raise PayloadError(f"the table {name} of the data set {str(folder)!r} cannot be read: {error}") from None
-    yield from payloads_of(tables)
+    tables, name = {}, ""
+    try:
+        for name, paths in dataset_files(folder).items():
+            if name in TRANSCRIPT_TABLES:  # sentences and paragraphs are made from the words
+                tables[name] = pd.concat([_read(path, folder, TABLES[name]) for path in paths], ignore_index=True)
+        name = "transcripts"
+        payloads = [*payloads_of(tables)]
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise PayloadError(f"the table {name} of the data set {str(folder)!r} cannot be read ({reason})") from None
+    yield from payloads
 
 
 def _read(path: Path, folder: Path, table: Table) -> pd.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from voxframe._text import one_line
@@ -64,7 +64,7 @@ def read_docx(data: bytes, *, carry: bool = True) -> dict[str, Any]:
     except Exception as error:  # noqa: BLE001  of zipfile, lxml and python-docx
         raise PayloadError(f"not a Word document ({error}); check that the file is complete") from None
     paragraphs = []
-    for paragraph in document.paragraphs:
+    for paragraph in _inside(document):
         bold, rest = "", ""
         for run in paragraph.runs:
             if run.bold and not rest.strip():
@@ -74,6 +74,17 @@ def read_docx(data: bytes, *, carry: bool = True) -> dict[str, Any]:
         paragraphs.append((bold, rest))
     text = "\n".join(bold + rest for bold, rest in paragraphs)
     return _of_paragraphs(paragraphs, None if any(bold.strip() for bold, _ in paragraphs) else text, carry=carry)
+
+
+def _inside(container: Any) -> Iterator[Any]:
+    """Yield the paragraphs of a document or a cell, also those in tables."""
+    for block in container.iter_inner_content():
+        if hasattr(block, "rows"):
+            cells = {cell._tc: cell for row in block.rows for cell in row.cells}  # a merged cell is there twice
+            for cell in cells.values():
+                yield from _inside(cell)
+        else:
+            yield block
 
 
 def _of_paragraphs(paragraphs: list[tuple[str, str]], text: str | None, *, carry: bool) -> dict[str, Any]:

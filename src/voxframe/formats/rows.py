@@ -117,7 +117,7 @@ def _read(path: Path) -> pd.DataFrame:
     kind = path.suffix.lower()
     if kind in (".csv", ".tsv"):
         return pd.read_csv(path, sep="\t" if kind == ".tsv" else None, engine="python", dtype=str)
-    if kind in (".xlsx", ".xls", ".ods"):
+    if kind == ".xlsx":
         return _excel(path)
     if kind in (".parquet", ""):
         return pd.read_parquet(path)

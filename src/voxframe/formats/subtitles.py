@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -86,8 +87,13 @@ def _spoken(
     speaker = speaker if code is None else people.get(code.split()[0]) or code
     inside = [inner for inner in element.iter() if inner is not element]
     if _tag(element) in ("body", "div") or any("begin" in _plain(inner.attrib) for inner in inside):
-        for inner in element:
-            yield from _spoken(inner, settings, people, start, end, speaker)
+        timed = None if begin is None and base == 0 and end is None else start
+        texts = [element.text, *(inner.tail for inner in element)]
+        for loose, inner in zip_longest(texts, element):
+            if said := one_line(loose or ""):
+                yield SpokenTurn(said, timed, end, speaker)
+            if inner is not None:
+                yield from _spoken(inner, settings, people, start, end, speaker)
         return
     for line in inside:
         if _tag(line) == "br":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from voxframe._text import UNSPACED
@@ -149,7 +149,7 @@ def _found(item: Document, names: Sequence[str]) -> str | None:
     return next((name for name in spelled if name is not None and _is_value(_peek(item, name))), None)
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _plain(name: str) -> str:
     """Return the name of a field without case, blanks, hyphens and underscores."""
     return re.sub(r"[\s_-]", "", name).casefold()

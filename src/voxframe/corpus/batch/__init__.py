@@ -91,7 +91,7 @@ class Batch:
             client: The service that would be used. None (default): the one used last, otherwise that of
                 `voxframe.connect()`.
             progress: Show a progress bar. None (default): only in an interactive session, after one second.
-            **options: TranscriptOptions of the jobs.
+            **options: Options of the jobs.
 
         Returns:
             A plan with the counts of new, known and failed recordings and their hours of audio, shown as a summary. Its
@@ -139,7 +139,7 @@ class Batch:
             concurrency: Maximum number of concurrent submissions. It is reduced while the service responds with "too
                 many requests".
             progress: Show a progress bar. None (default): only in an interactive session, after one second.
-            **options: TranscriptOptions of the jobs, as for `Client.transcribe`.
+            **options: Options of the jobs, as for `Client.transcribe`.
 
         Returns:
             Counts of what was done and what is left to do.
@@ -441,7 +441,7 @@ class Batch:
             client: The service. None (default): the one used last, otherwise that of `voxframe.connect()`.
             force: Submit the recording even if it was or may have been submitted before. A hosted service charges for
                 it again.
-            **options: TranscriptOptions of the job, as for `Client.transcribe`.
+            **options: Options of the job, as for `Client.transcribe`.
 
         Returns:
             Id of the transcript, which is now in the corpus; its status is "completed" or "error".
