@@ -46,9 +46,10 @@ def _has_ids(file: Path) -> bool:
         if file.suffix == ".parquet":
             return "transcript_id" in pq.read_schema(file).names or "/transcript_id=" in file.as_posix()
         with file.open("rb") as lines:
-            return b"transcript_id" in lines.readline(1 << 20)
+            first = lines.readline(1 << 20)
     except (pa.ArrowException, OSError):
         return False
+    return b"transcript_id" in first or not first  # JSON lines without rows have no columns
 
 
 def of_folder(folder: Path) -> Iterator[tuple[str | None, dict[str, Any]]]:
