@@ -75,13 +75,11 @@ _CODES = {"yue": "zh"}
 #: Correction of the times of words, measured against the true times of `data/`: medians of 1,500 starts and ends.
 _OFFSETS_MS = {"base": 60, "tiny.en": -95}
 _PROMPT_CHARS = 800  # of boosted words; the prompt has 223 tokens of about 4 characters
-#: Text before each window, by language. Without it, Mandarin is written in traditional or simplified characters.
+#: Text before each stretch, by language. Without it, Mandarin is written in traditional or simplified characters.
 _PROMPTS = {"zh": "\u4ee5\u4e0b\u662f\u666e\u901a\u8bdd\u7684\u53e5\u5b50\u3002"}  # "These are sentences in Mandarin."
-#: Text before long windows, by language. Without it, a fifth of the full stops of `data/` are commas or missing; with
-#: it, 3 of 121. It may make the model leave out speech, so a window with a gap in its words is decoded without it.
-_MARKED = {"en": "We met at noon. How did it go? They talked about it, and then we left."}
-_MARKED_FROM = 14 * RATE  # samples; in shorter windows, a model leaves out speech more often
-_GAP_MS = 3000  # without a word, in a window whose long pauses were shortened
+#: Text before a stretch that the model wrote without punctuation and capitals, by language, to decode it once more.
+_MARKED = {"en": "Good morning. How are you? I am fine, thank you."}
+_UNMARKED_WORDS = 12  # without a mark; one of 32 stretches cut at random from `data/` was written so
 #: Environment variables for the device and the compute type. `check` sets the first to cpu or cuda, for all workers.
 _DEVICE, _COMPUTE_TYPE = "VOXFRAME_DEVICE", "VOXFRAME_COMPUTE_TYPE"
 #: One decode on a graphics card, in a process of its own: a missing library may end it.
@@ -182,11 +180,10 @@ class Whisper:
 
     def transcribe(self, samples: NDArray[np.int16]) -> list[RecognizedWord]:
         """Return the words of the samples."""
-        plain = _PROMPTS.get(self._language)
-        marked = _MARKED.get(self._language) if len(samples) >= _MARKED_FROM else None
-        words = self._decode(samples, marked or plain)
-        if marked and _has_gap(words, samples):
-            words = max(words, self._decode(samples, plain), key=len)
+        words = self._decode(samples, _PROMPTS.get(self._language))
+        if self._language in _MARKED and len(words) >= _UNMARKED_WORDS and not _has_marks(words):
+            again = self._decode(samples, _MARKED[self._language])
+            words = again if _has_marks(again) else words
         if len(samples) >= _LONG and len(words) < _SLOWEST * len(samples) / RATE:
             return []  # a "Thank you." that the model writes for music
         return words
@@ -204,7 +201,7 @@ class Whisper:
             words = self._words(segments, samples)
             end = round(segments[-1].end * RATE) if segments else len(samples)
             if len(samples) - end >= _REST:  # the model ended its text at a pause
-                words += _later(self._decode(samples[end:], _PROMPTS.get(self._language)), end)
+                words += _later(self._decode(samples[end:], prompt), end)
         return _without_loops(words) if any(loops) else words
 
     def _segments(
@@ -286,11 +283,8 @@ def _is_doubtful(segments: Sequence[Segment], samples: NDArray[np.int16]) -> boo
     )
 
 
-def _has_gap(words: Sequence[RecognizedWord], samples: NDArray[np.int16]) -> bool:
-    """Return True for a long time without a word, at the beginning, between words or at the end."""
-    starts = [*(word.start_ms for word in words), len(samples) * 1000 // RATE]
-    ends = [0, *(word.end_ms for word in words)]
-    return any(start - end >= _GAP_MS for start, end in zip(starts, ends, strict=True))
+def _has_marks(words: Sequence[RecognizedWord]) -> bool:
+    return any(word.text[-1] in ".,?!" for word in words)
 
 
 def _loudness(samples: NDArray[np.int16]) -> NDArray[np.float64]:
