@@ -27,6 +27,7 @@ from voxframe.formats.documents import has_speech
 from voxframe.formats.payload import tracked, unread
 from voxframe.formats.rows import from_table
 from voxframe.formats.text_readers import with_speakers
+from voxframe.formats.whisper import is_spoken
 from voxframe.validators import shown
 
 __all__ = ["SUFFIXES", "converted", "from_table", "with_speakers"]
@@ -48,13 +49,8 @@ _SECONDS = re.compile(rb'"(?:start|end)"\s*:\s*\d+\.\d*[1-9]')
 
 
 _PROSE = frozenset({"txt", "md", "docx"})
-#: Names of text files that stand beside other files and are no transcripts.
-_DOCUMENT = re.compile(
-    r"(?:readme|read_me|licen[cs]es?|copying|copyright|change_?log|changes|history|news|notices?|authors|contributors|"
-    r"contributing|credits|citation|todo|install|requirements|constraints|robots|manifest|version|security|"
-    r"code_of_conduct|third_?party\w*)(?:[-_. ].*)?",
-    re.IGNORECASE,
-)
+#: Names of files that describe a folder.
+_DOCUMENT = re.compile(r"(?:readme|licen[cs]e|copying|notice|change_?log|requirements)(?:[-_. ].*)?", re.IGNORECASE)
 
 
 def converted(data: bytes, name: str = "", *, carry: bool | None = None) -> bytes:
@@ -104,8 +100,7 @@ def converted(data: bytes, name: str = "", *, carry: bool | None = None) -> byte
     stem = PurePath(_PACKED.sub("", name)).stem or format_name
     if format_name in _PROSE and _DOCUMENT.fullmatch(stem) and not has_speech(found):
         raise PayloadError(
-            "it has neither speakers nor times, and the name of a file about other files; if it is a transcript, "
-            "rename it"
+            f"a file named {stem} without speakers and times describes others; rename it if it is a transcript"
         )
     _warn_of_times([payload for _, payload in found] if isinstance(found, list) else [found], format_name)
     mark = hashlib.sha256(data).hexdigest()[:8]
@@ -178,17 +173,17 @@ def _json_format(data: bytes) -> tuple[str, Callable[[], Any]] | None:
         return None
     for inner in (document, *_inner(document)):
         for format_name, form in _taking("json"):
-            if form.recognises(inner) and form.read:
+            if form.is_of(inner, "") and form.read:
                 envelope = {} if inner is document else _envelope(document, inner)
                 return format_name, partial(_whole, form.read, tracked(inner), envelope)
     return None
 
 
 def _inner(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the objects and lists inside an envelope, such as {"output": {"segments": [...]}}; lists as segments."""
+    """Return the objects inside an envelope, such as {"output": {"segments": [...]}}, and lists of timed texts."""
     if document.keys() & {"words", "utterances", "text"}:  # it has the transcript itself
         return []
-    values = [value for value in document.values() if isinstance(value, dict | list)]
+    values = [value for value in document.values() if isinstance(value, dict) or is_spoken(value)]
     return [{"segments": value} if isinstance(value, list) else value for value in values]
 
 
@@ -257,7 +252,7 @@ def _reader(form: Format, content: Any, carry: bool | None) -> Callable[[], Any]
 def _byte_format(data: bytes, suffix: str, carry: bool | None) -> tuple[str, Callable[[], Any]] | None:
     """Return the name and the reader of a format that is not text."""
     for format_name, form in _taking("bytes"):
-        if form.recognises(data, suffix):
+        if form.is_of(data, suffix):
             return format_name, _reader(form, data, carry)
     return None
 
@@ -289,7 +284,7 @@ def _text_format(data: bytes, name: str, suffix: str, carry: bool | None) -> tup
     if name and (not text or text.isspace()):  # only a byte order mark, or blanks that are not ASCII
         raise _empty()
     for format_name, form in _taking("text"):
-        if form.recognises(text, suffix):
+        if form.is_of(text, suffix):
             return format_name, _reader(form, text, carry)
     named = [form for _, form in _taking("text") if form.begins and suffix in map(str.lower, form.suffixes)]
     if named and _first(data) not in _JSON:

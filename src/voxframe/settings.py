@@ -200,14 +200,20 @@ def plugin(kind: str, name: str | None, built_in: str) -> Any:
     Raises:
         SettingsError: There is none with this name.
     """
-    group = f"voxframe.{kind}s"
     name = name or os.environ.get(f"VOXFRAME_{kind.upper()}", "").strip() or built_in
-    for entry in entry_points(group=group, name=name):
+    for entry in entry_points(group=f"voxframe.{kind}s", name=name):
         return entry.load()
     if name != built_in:
-        names = sorted({built_in, *(entry.name for entry in entry_points(group=group))})
-        raise SettingsError(f"there is no {kind} {name!r}; installed are {', '.join(names)}")
+        raise SettingsError(
+            f"there is no {kind} {name!r}; installed are {', '.join(plugins(kind, built_in))}, and "
+            f"VOXFRAME_{kind.upper()} chooses one"
+        )
     return None
+
+
+def plugins(kind: str, built_in: str) -> list[str]:
+    """Return the names that `plugin` takes, sorted."""
+    return sorted({built_in, *(entry.name for entry in entry_points(group=f"voxframe.{kind}s"))})
 
 
 def _environment(name: str) -> str | None:

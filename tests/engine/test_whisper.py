@@ -287,7 +287,7 @@ def test_settings_come_from_arguments_then_the_environment(monkeypatch, german):
     assert engines.select_engine() == engines.EngineChoice("whisper", str(german), None)
     with pytest.raises(SettingsError, match="has a fixed model"):
         engines.select_engine("parrot")
-    with pytest.raises(SettingsError, match=r"'nosuch'; installed are .*whisper; choose one with --engine"):
+    with pytest.raises(SettingsError, match=r"'nosuch'; installed are .*whisper, and VOXFRAME_ENGINE chooses one"):
         engines.select_engine("nosuch")
     assert engines.detects_language("whisper")
     assert not engines.detects_language("parrot")

@@ -138,6 +138,23 @@ def test_times_of_ttml() -> None:
     assert turns[1:] == [(None, "Yes", 13_200, 15_200), (None, "No", 16_000, 17_000)]
 
 
+def test_text_beside_timed_spans_is_kept() -> None:
+    """A paragraph with a timed span gives the text before it, the span, and the text after it."""
+    cue = '<p begin="0s" end="5s">Oh <span begin="1s">my</span> dear</p>'
+    text = f'<tt xmlns="http://www.w3.org/ns/ttml"><body>{cue}</body></tt>'
+    payload = json.loads(converted(text.encode(), "a.ttml"))
+    assert [(turn["text"], turn["start"]) for turn in payload["utterances"]] == [("Oh", 0), ("my", 1000), ("dear", 0)]
+
+
+def test_fields_beside_an_envelope_are_kept() -> None:
+    """The segments in an envelope are the transcript, also beside a status, and all its other fields are kept."""
+    segments = [{"start": 0.0, "end": 1.5, "text": "Hi"}]
+    beside = {"status": "COMPLETED", "tags": ["x"], "metadata": {"customer": "Acme"}}
+    payload = json.loads(converted(json.dumps({"id": "r1", **beside, "output": {"segments": segments}}).encode()))
+    assert payload["words"][0]["text"] == "Hi"
+    assert payload["envelope"] == {"id": "r1", **beside}
+
+
 def test_ttml_has_no_entities_of_its_own() -> None:
     """A document type with entities, which could fill the memory, is refused."""
     text = '<?xml version="1.0"?><!DOCTYPE tt [<!ENTITY a "b">]><tt xmlns="http://www.w3.org/ns/ttml"><body/></tt>'

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
 
+import docx
 import pandas as pd
 import pytest
 
 import voxframe
-from voxframe.errors import ExportWarning, PayloadWarning
+from voxframe.errors import ExportWarning, MissingExtraError, PayloadWarning
 from voxframe.export import FORMATS
 from voxframe.formats import FORMATS as ALL
 from voxframe.formats import SPEECH_FORMATS, TABLE_FORMATS
@@ -132,7 +135,7 @@ def test_values_of_folders_of_a_data_set_stay_text(tmp_path: Path) -> None:
     assert _rows(second.table("words"), ["text", "speaker"]) == _rows(first.table("words"), ["text", "speaker"])
 
 
-@pytest.mark.parametrize("name", ["LICENSE.txt", "readme.txt", "requirements.txt", "Read_me first.txt"])
+@pytest.mark.parametrize("name", ["LICENSE.txt", "readme.txt", "requirements.txt", "README.md"])
 def test_text_about_other_files_is_no_transcript(tmp_path: Path, name: str) -> None:
     """A text file with such a name, without speakers and times, is left out of a folder and reported."""
     folder = tmp_path / "texts"
@@ -146,3 +149,66 @@ def test_text_about_other_files_is_no_transcript(tmp_path: Path, name: str) -> N
     assert name in added.left_out[0][0]
     with pytest.warns(PayloadWarning, match="1 of 3 payloads cannot be read"):
         assert len(voxframe.load_transcripts(folder)) == 2
+
+
+@pytest.mark.parametrize("form", TABLE_FORMATS)
+def test_values_of_metadata_come_back(tmp_path: Path, form: str) -> None:
+    """Numbers come back as numbers and texts as texts, also "001" in CSV; a payload keeps them as fields of its own."""
+    first = _corpus(tmp_path / "first", [_payload("a"), _payload("b")])
+    about = {"transcript_id": ["a", "b"], "code": ["001", "02"], "age": [41, 7], "share": [0.5, 2.25]}
+    first.metadata.set(pd.DataFrame(about))
+    first.export(tmp_path / "out", form, metadata=True)
+    second = _corpus(tmp_path / "second", tmp_path / "out")
+    extra = [json.loads(text) for text in second.table("transcripts")["extra"]]
+    assert [(fields["code"], fields["age"], fields["share"]) for fields in extra] == [("001", 41, 0.5), ("02", 7, 2.25)]
+
+
+def test_tables_of_others_are_no_data_set(tmp_path: Path) -> None:
+    """CSV files that have the names of our tables, but no transcripts by id, leave the other files alone."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "words.csv").write_text("start,end,text\n0,1,Hello\n")
+    (folder / "topics.csv").write_text("name,share\nWeather,0.5\n")
+    (folder / "good.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nGood day.\n")
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    added = corpus.add(folder)
+    assert sorted(corpus.table("words")["text"]) == ["Good", "Hello", "day."]
+    assert [Path(name).name for name, _ in added.left_out] == ["topics.csv"]
+
+
+def test_a_damaged_data_set_is_left_out_with_a_reason(tmp_path: Path) -> None:
+    """A value that cannot be read names the table and the folder; nothing else is lost."""
+    first = _corpus(tmp_path / "first", [_payload("a")])
+    first.export(tmp_path / "all" / "set", "jsonl")
+    words = tmp_path / "all" / "set" / "words.jsonl"
+    words.write_text(words.read_text().replace('"extra":null', '"extra":"{"', 1))
+    (tmp_path / "all" / "good.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nGood day.\n")
+    added = voxframe.Corpus(tmp_path / "corpus").add(tmp_path / "all")
+    assert added.transcripts == 1
+    ((name, reason),) = added.left_out
+    assert name.endswith("set")
+    assert "of the data set" in reason
+
+
+def test_sheets_and_tables_of_documents_are_read(tmp_path: Path) -> None:
+    """The first sheet of a workbook, and the cells of a table in a Word document, as people keep interviews."""
+    sheet = pd.DataFrame(
+        {"Speaker": ["Ann", "Ben"], "Start": [1.5, 2.5], "End": [2.0, 3.0], "Text": ["Good day.", "Hi."]}
+    )
+    sheet.to_excel(tmp_path / "interview.xlsx", index=False)
+    turns = voxframe.load_utterances(tmp_path / "interview.xlsx")
+    assert _rows(turns, ["speaker", "start_ms", "text"]) == [["Ann", 1500, "Good day."], ["Ben", 2500, "Hi."]]
+    document = docx.Document()
+    table = document.add_table(2, 2)
+    for row, (name, text) in zip(table.rows, [("Ann:", "Good day."), ("Ben:", "Hi.")], strict=True):
+        row.cells[0].text, row.cells[1].text = name, text
+    document.save(tmp_path / "table.docx")
+    assert " ".join(voxframe.load_words(tmp_path / "table.docx")["text"]) == "Good day. Hi."
+
+
+def test_a_workbook_needs_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without openpyxl, the error names the extra."""
+    pd.DataFrame({"Text": ["Hi."]}).to_excel(tmp_path / "a.xlsx", index=False)
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(MissingExtraError, match=r"voxframe\[excel\]"):
+        voxframe.load_words(tmp_path / "a.xlsx")

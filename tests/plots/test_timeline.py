@@ -121,9 +121,16 @@ def test_several_transcripts_have_lanes_of_their_own() -> None:
 
 @pytest.mark.parametrize("plot", [plots.timeline, plots.talk_time])
 def test_nothing_to_draw_is_an_empty_plot(plot: object) -> None:
-    """No rows, or rows without times, give an empty plot without a warning."""
+    """A table without rows gives an empty plot without a warning."""
     plot(_turns().iloc[:0]).figure.canvas.draw()
-    plot(_turns(start_ms=pd.array([None] * 3, dtype="Int64"))).figure.canvas.draw()
+
+
+def test_rows_without_times_are_an_empty_plot() -> None:
+    """Turns without times give an empty plot, and talk time, which is a measure, says why."""
+    untimed = _turns(start_ms=pd.array([None] * 3, dtype="Int64"))
+    plots.timeline(untimed).figure.canvas.draw()
+    with pytest.warns(UserWarning, match=r"talk_time: 3 of 3 rows have no times"):
+        plots.talk_time(untimed).figure.canvas.draw()
 
 
 def test_near_spans_are_joined_and_far_ones_are_not() -> None:

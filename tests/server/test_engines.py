@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from voxframe import models
+from voxframe.errors import SettingsError
 from voxframe.options import LANGUAGE_CODES
 from voxframe_engine.errors import JobFailed
 from voxframe_engine.speech import RATE, engines
@@ -28,7 +29,7 @@ def test_a_refusal_names_the_language_the_engine_and_the_way_on():
 
 def test_an_unknown_engine_is_an_error_that_lists_those_there_are():
     """A name that is not installed."""
-    with pytest.raises(LookupError, match=r"'nosuch'; installed are .*whisper"):
+    with pytest.raises(SettingsError, match=r"'nosuch'; installed are .*whisper"):
         engines.find("nosuch")
 
 

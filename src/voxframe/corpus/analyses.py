@@ -105,7 +105,7 @@ class _Input(NamedTuple):
 
 
 class _Outcome(NamedTuple):
-    """What became of a transcript, and the reason if it has no analysis."""
+    """Result for one transcript, and the reason if it has no analysis."""
 
     status: str
     reason: str

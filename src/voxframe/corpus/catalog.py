@@ -250,9 +250,8 @@ class Catalog:
             yield
             return
         with contextlib.ExitStack() as stack:
-            with contextlib.suppress(
-                sqlite3.DatabaseError, UnicodeDecodeError
-            ):  # the first read reports it, or makes the catalog again
+            # The first read reports damage, or makes the catalog again.
+            with contextlib.suppress(sqlite3.DatabaseError, UnicodeDecodeError):
                 db = stack.enter_context(self.opened())
                 self._session.db = None if db is self._in_memory else db
             try:
@@ -557,8 +556,8 @@ class Catalog:
         _put(db, "state", [{"name": "version", "value": time.time_ns()}, {"name": "unsettled", "value": 1}])
         loss = f"; {lost} of them are not recorded and must be set again" if lost else ""
         warnings.warn(
-            f"{quantity(count, 'row')} of the catalog {self.path} ({', '.join(bad)}) had a wrong checksum and came "
-            f"back from what is recorded{loss}",
+            f"{quantity(count, 'row')} of the catalog {self.path} ({', '.join(bad)}) had a wrong checksum; they are "
+            f"made again from what is recorded and from the payloads{loss}",
             CorpusWarning,
             stacklevel=5,
         )

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 class Parts(NamedTuple):
-    """What the methods of a corpus forward to, for the other packages of voxframe."""
+    """Objects behind the methods of a corpus, for the other packages of voxframe."""
 
     archive: Archive
     ledger: Ledger
@@ -102,7 +102,7 @@ class Corpus:
         analyses: Analyses made on this machine: `add`, which is `analyze`, and `undo`.
         snapshots: Read-only versions for fast reads of the whole corpus: `create`, `open`, `versions`.
         raw: Responses of the service as received: `get`, `put`, captions, and the rebuild of derived files.
-        parts: Objects that the methods forward to, for the other packages of voxframe.
+        parts: Objects behind the methods, for the other packages of voxframe.
 
     Example:
         >>> import tempfile

@@ -31,7 +31,7 @@ _TESTS = {"isna": "==", "isnull": "==", "notna": "!=", "notnull": "!="}
 _LIKE = "__like__"
 #: A quoted text, which is left alone, a name in backticks, or a test for null as in SQL.
 _QUOTED = re.compile(
-    r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|`([^`]+)`|\bis\s+(not\s+)?null\b|\b(not\s+)?like\b(?=\s*["'])""",
+    r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|`([^`]+)`|\bis\s+(not\s+)?null\b|\b(not\s+)?(like)\b(?=\s*["'])""",
     re.DOTALL | re.IGNORECASE,
 )
 
@@ -40,10 +40,10 @@ def parse(text: str) -> list[list[Triple]]:
     """Return conditions written as text as clauses, one of which must hold. All triples of a clause must hold.
 
     The text is a Python expression of comparisons of a column with a value, joined by `and`, `or` and `not` (or `&`,
-    `|` and `~`, with parentheses around comparisons). `in` and `not in` take a list. `like` and
-    `not like` take a pattern of a text as in SQL: `%` stands for any characters, `_` for one. A name with blanks is written in
-    backticks. Dates are ISO text, such as '2026-01-31'. Nulls meet only tests for null: `speaker is null` as in SQL,
-    `speaker is None` or `speaker.isna()`, and their opposites `is not null`, `is not None` and `notna()`.
+    `|` and `~`, with parentheses around comparisons). `in` and `not in` take a list. `like` and `not like` take a
+    pattern of a text as in SQL: `%` stands for any characters, `_` for one. A name with blanks is written in backticks.
+    Dates are ISO text, such as '2026-01-31'. Nulls meet only tests for null: `speaker is null` as in SQL, `speaker is
+    None` or `speaker.isna()`, and their opposites `is not null`, `is not None` and `notna()`.
 
     Raises:
         CorpusError: The text is anything else.
@@ -57,7 +57,7 @@ def parse(text: str) -> list[list[Triple]]:
     def plain(found: re.Match[str]) -> str:
         if found[1] is not None:
             return found[0]
-        if found[0].lower().endswith("like") and found[2] is None:
+        if found[5] is not None:
             return f"{'not ' if found[4] else ''}in {_LIKE} +"
         if found[2] is None:
             return f"is {'not ' if found[3] else ''}None"

@@ -83,7 +83,7 @@ class TableWriter:
         self.rows = 0
         self.schema: pa.Schema | None = None
         self._files: dict[str, IO[bytes]] = {}
-        self._outs: dict[str, Any] = {}
+        self._outs: dict[str | None, Any] = {}  # by split
 
     def add(self, df: pd.DataFrame) -> None:
         """Write the rows of a DataFrame. The first DataFrame sets the columns and types.
@@ -123,8 +123,8 @@ class TableWriter:
         """Pattern of the files of each split of the table, relative to the directory."""
         if self._form in ("csv", "jsonl"):
             return {"train": f"{self._name or 'data'}.{self._form}"}
-        if self._outs.keys() - {"part"}:
-            return {split: f"{self._below}{split}-*.parquet" for split in self._outs}
+        if splits := [split for split in self._outs if split is not None]:
+            return {split: f"{self._below}{split}-*.parquet" for split in splits}
         return {"train": f"{self._below}{'*/' * len(self._partition_by)}*.parquet"}
 
     def _add_splits(self, table: pa.Table) -> None:
@@ -134,7 +134,7 @@ class TableWriter:
         for name in pc.unique(names).to_pylist():
             self._add_arrow(table.filter(pc.equal(names, name)), name or "other")
 
-    def _add_arrow(self, table: pa.Table, split: str = "part") -> None:
+    def _add_arrow(self, table: pa.Table, split: str | None = None) -> None:
         if self._audio is None:
             out = self._open(table.schema, split)
             if table.num_rows:  # `datasets` cannot read a row group without rows
@@ -150,9 +150,9 @@ class TableWriter:
             values = pa.array([found and {"bytes": found[1], "path": found[0]}], _AUDIO.type)
             out.write_table(pa.table([*table.slice(place, 1).columns, values], schema))
 
-    def _open(self, schema: pa.Schema, split: str) -> Any:
+    def _open(self, schema: pa.Schema, split: str | None) -> Any:
         if split not in self._outs:
-            file = self._bytes(f"{self._below}{split}-0.parquet")
+            file = self._bytes(f"{self._below}{split or 'part'}-0.parquet")
             self._outs[split] = pq.ParquetWriter(file, schema, compression="zstd", compression_level=1)
         return self._outs[split]
 

@@ -30,7 +30,8 @@ class Format(NamedTuple):
         title: Its name in documentation.
         suffixes: Endings of its files; exports have the first.
         takes: What `recognises` and `read` take: the content as bytes or text, or a parsed JSON document.
-        recognises: Takes the content, and unless it is JSON, the suffix of the file in lower case.
+        recognises: Takes the content, and unless it is JSON, the suffix of the file in lower case. None: the suffix
+            alone decides.
         read: Returns a payload, or pairs of name and payload. None: the format is only written.
         write: Returns the content for a DataFrame of words or turns. None: the format is only read, or is for tables.
         columns: Columns that are written exactly. Values of other columns are counted in `ExportResult.omitted`.
@@ -43,7 +44,7 @@ class Format(NamedTuple):
     title: str
     suffixes: tuple[str, ...] = ()
     takes: Literal["bytes", "json", "text"] = "text"
-    recognises: Callable[..., bool] = lambda *_: False
+    recognises: Callable[..., bool] | None = None
     read: Callable[..., Any] | None = None
     write: Callable[..., str | bytes] | None = None
     columns: frozenset[str] = frozenset()
@@ -51,6 +52,12 @@ class Format(NamedTuple):
     has_names: bool = False
     is_table: bool = False
     begins: str = ""
+
+    def is_of(self, content: Any, suffix: str) -> bool:
+        """Return True if a content, or the suffix of its file in lower case, is of this format."""
+        if self.recognises is None:
+            return suffix in map(str.lower, self.suffixes)
+        return self.recognises(content) if self.takes == "json" else self.recognises(content, suffix)
 
 
 def _at(value: Any, path: list[str]) -> Any:
@@ -65,11 +72,6 @@ def _at(value: Any, path: list[str]) -> Any:
 def _has(*paths: str) -> Callable[[Any], bool]:
     """Return a test of a document for fields, such as "results.channels"; `*` is the first item of a list."""
     return lambda document: all(_at(document, path.split(".")) is not None for path in paths)
-
-
-def _ends(*suffixes: str) -> Callable[[Any, str], bool]:
-    """Return a test of the suffix of a file."""
-    return lambda _, suffix: suffix in suffixes
 
 
 def _is_xml(root: str) -> Callable[[str, str], bool]:
@@ -98,21 +100,20 @@ FORMATS: dict[str, Format] = {
         losses=_ROWS,
         is_table=True,
     ),
-    "csv": Format("CSV", (".csv",), recognises=_ends(".csv"), read=rows.of_text, losses=_ROWS, is_table=True),
+    "csv": Format("CSV", (".csv",), read=rows.of_text, losses=_ROWS, is_table=True),
     "jsonl": Format(
         "JSON lines", (".jsonl",), "bytes", rows.is_json_lines, rows.of_json_lines, losses=_ROWS, is_table=True
     ),
     "huggingface": Format("Hugging Face datasets", losses=_ROWS, is_table=True),
-    "excel": Format("Excel", (".xlsx",), "bytes", _ends(".xlsx"), rows.of_excel),
+    "excel": Format("Excel", (".xlsx",), "bytes", read=rows.of_excel),
     "docx": Format(
         "Word",
         (".docx",),
         "bytes",
-        _ends(".docx"),
-        documents.read_docx,
-        text_writers.docx,
-        _UNTIMED,
-        f"{_CLOCK}; characters that XML excludes",
+        read=documents.read_docx,
+        write=text_writers.docx,
+        columns=_UNTIMED,
+        losses=f"{_CLOCK}; characters that XML excludes",
         has_names=True,
     ),
     # JSON of speech engines and of annotation tools
@@ -204,7 +205,6 @@ FORMATS: dict[str, Format] = {
     "ctm": Format(
         "CTM",
         (".ctm",),
-        recognises=_ends(".ctm"),
         read=text_readers.ctm,
         write=text_writers.ctm,
         columns=_TIMES | {"text", "channel", "confidence"},
@@ -213,7 +213,6 @@ FORMATS: dict[str, Format] = {
     "stm": Format(
         "STM",
         (".stm",),
-        recognises=_ends(".stm"),
         read=text_readers.stm,
         write=text_writers.stm,
         columns=_TEXT | {"channel"},
@@ -222,7 +221,6 @@ FORMATS: dict[str, Format] = {
     "rttm": Format(
         "RTTM",
         (".rttm",),
-        recognises=_ends(".rttm"),
         read=text_readers.turns_of_rttm,
         write=text_writers.rttm,
         columns=_TIMES | _SPEAKER | {"channel"},
@@ -271,7 +269,6 @@ FORMATS: dict[str, Format] = {
     "tsv": Format(
         "TSV of words",
         (".tsv",),
-        recognises=_ends(".tsv"),
         read=rows.of_text,
         write=text_writers.tsv,
         columns=_TEXT | {"channel", "confidence"},
@@ -280,7 +277,6 @@ FORMATS: dict[str, Format] = {
     "md": Format(
         "Markdown",
         (".md",),
-        recognises=_ends(".md"),
         read=documents.markdown,
         write=text_writers.md,
         columns=_UNTIMED,
@@ -290,7 +286,6 @@ FORMATS: dict[str, Format] = {
     "txt": Format(
         "plain text (InqScribe, MAXQDA, f4, Otter, Teams)",
         (".txt",),
-        recognises=_ends(".txt"),
         read=text_readers.plain,
         write=text_writers.txt,
         columns=_UNTIMED,

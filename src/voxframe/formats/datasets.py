@@ -5,9 +5,10 @@ The dictionary of columns has the path of each value in a payload (`Column.path`
 
 from __future__ import annotations
 
+import csv
 import io
-import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import accumulate, groupby, pairwise
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import orjson
 import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from voxframe._text import join_words, split_words
@@ -76,24 +78,34 @@ def _read(path: Path, folder: Path, table: Table) -> pd.DataFrame:
         return typed_csv(path.read_bytes(), table)
     if path.suffix == ".jsonl":
         return pd.DataFrame([orjson.loads(line) for line in path.read_bytes().splitlines() if line.strip()])
-    read = pq.ParquetFile(path).read()
-    for part in path.relative_to(folder).parts[:-1]:
-        column, is_partition, value = part.partition("=")
-        if is_partition:
-            text = re.sub("%([0-9A-Fa-f]{2})", lambda m: chr(int(m[1], 16)), value)
-            whole = pa.array([None if text == "__HIVE_DEFAULT_PARTITION__" else text] * len(read), pa.string())
-            read = read.append_column(column, whole)
-    return _frame(read)
+    columns = [part.partition("=")[0] for part in path.relative_to(folder).parts[:-1] if "=" in part]
+    values = ds.partitioning(pa.schema([(name, pa.string()) for name in columns]), flavor="hive")
+    return _frame(ds.dataset(path, partitioning=values, partition_base_dir=str(folder)).to_table())
 
 
 def typed_csv(data: bytes, table: Table) -> pd.DataFrame:
     """Return the rows of a CSV file of one of our tables. An empty field is null, and `""` is an empty text."""
+    names = next(csv.reader(io.StringIO(data[: 1 << 20].decode("utf-8-sig", "replace"))))
     types = {column.name: column.type for column in CORPUS_TABLES[table.name].columns}
     options = pyarrow.csv.ConvertOptions(
-        column_types=types, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
+        column_types=dict.fromkeys(names, pa.string()) | types,
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
     )
     parse = pyarrow.csv.ParseOptions(newlines_in_values=True)
-    return _frame(pyarrow.csv.read_csv(io.BytesIO(data), convert_options=options, parse_options=parse))
+    rows = pyarrow.csv.read_csv(io.BytesIO(data), convert_options=options, parse_options=parse)
+    return _frame(pa.table({name: rows[name] if name in types else _typed(rows[name]) for name in rows.column_names}))
+
+
+def _typed(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column of metadata with the type that its texts are written with; "001" is a text."""
+    for kind in (pa.int64(), pa.float64(), pa.bool_(), pa.date32(), pa.timestamp("s")):
+        with suppress(pa.ArrowException):
+            typed = column.cast(kind)
+            if typed.cast(pa.string()).equals(column):
+                return typed
+    return column
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:

@@ -95,8 +95,8 @@ def eaf(text: str) -> dict[str, Any]:
 
     A symbolic annotation has the times of the annotation that it belongs to, if it is the only one; others have none.
     """
-    tiers = eaf_tiers(text)
-    root = ET.fromstring(text)  # noqa: S314  without entities, as eaf_tiers checked
+    root = _eaf_root(text)
+    tiers = _eaf_tiers(root)
     header: dict[str, Any] = {
         part.tag.lower(): xml_fields(part) for part in root if part.tag not in ("TIER", "TIME_ORDER")
     }
@@ -106,9 +106,16 @@ def eaf(text: str) -> dict[str, Any]:
 
 def eaf_tiers(text: str) -> list[Tier]:
     """Return the tiers of an EAF file."""
+    return _eaf_tiers(_eaf_root(text))
+
+
+def _eaf_root(text: str) -> ET.Element:
     if "<!DOCTYPE" in text:  # its entities could fill the memory
         raise PayloadError("an EAF file has no document type; remove <!DOCTYPE ...>")
-    root = ET.fromstring(text)  # noqa: S314
+    return ET.fromstring(text)  # noqa: S314
+
+
+def _eaf_tiers(root: ET.Element) -> list[Tier]:
     slots = {slot.get("TIME_SLOT_ID"): slot.get("TIME_VALUE") for slot in root.iter("TIME_SLOT")}
     media = root.find("HEADER/MEDIA_DESCRIPTOR")
     origin = int((media is not None and media.get("TIME_ORIGIN")) or 0)  # where the annotations' zero is in the media

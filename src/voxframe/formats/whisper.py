@@ -33,13 +33,7 @@ _END = ("end", "end_time", "stop", "to", "end_ts", "end_offset")
 _LENGTH = ("duration", "dur", "length")
 _MS = (
     ("start_ms", "begin_ms", "start_time_ms", "begin_offset_millis", "start_millis"),
-    (
-        "end_ms",
-        "stop_ms",
-        "end_time_ms",
-        "end_offset_millis",
-        "end_millis",
-    ),
+    ("end_ms", "stop_ms", "end_time_ms", "end_offset_millis", "end_millis"),
 )
 _SURE = ("probability", "score", "confidence", "conf", "p")
 _SPEAKER = (
@@ -176,8 +170,9 @@ def speaker_of(item: Document, names: Mapping[str, str]) -> str | None:
 def _names(document: Document) -> dict[str, str]:
     """Return names by label, from a table beside the segments: an object, or a list of objects."""
     found = {}
-    for field in ("speakers", "speaker_names", "speakerNames", "speaker_map", "speaker_labels", "participants"):
-        table = document.get(field)
+    spelled = {_plain(name): name for name in document}
+    for field in ("speakers", "speaker_names", "speaker_map", "speaker_labels", "participants"):
+        table = document.get(spelled.get(_plain(field), field))
         pairs = list(table.items()) if isinstance(table, Mapping) else []
         if isinstance(table, list):
             pairs = [
@@ -186,7 +181,7 @@ def _names(document: Document) -> dict[str, str]:
                 if isinstance(row, dict)
             ]
         for key, value in pairs:
-            name = first(value, ("name", "display_name", "displayName")) if isinstance(value, Mapping) else value
+            name = first(value, ("name", "display_name")) if isinstance(value, Mapping) else value
             if key is not None and isinstance(name, str) and name.strip():
                 found[str(key)] = name
     return found

@@ -236,10 +236,7 @@ def talk_time(df: pd.DataFrame, ax: Axes | None = None, *, by: By = ("transcript
         ['1:00 (100%)']
     """
     require(df, (), "talk_time")
-    table = df
-    if not {"talk_s", "share"} <= set(df.columns):
-        timed = df.dropna(subset=[name for name in ("start_ms", "end_ms") if name in df.columns])
-        table = analysis.talk_time(timed, by)
+    table = df if {"talk_s", "share"} <= set(df.columns) else analysis.talk_time(df, by)
     keys = list(itertools.takewhile(lambda name: name not in _MEASURES, table.columns))
     if {*keys} <= {"transcript_id", "speaker"} and "speaker" in keys:
         labels = table["speaker"].to_list()

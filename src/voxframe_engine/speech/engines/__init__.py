@@ -14,12 +14,12 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, cast
 
 from voxframe.errors import SettingsError
 from voxframe.models import WITHOUT_SPEECH
+from voxframe.settings import plugin, plugins
 from voxframe_engine.errors import JobFailed
 
 if TYPE_CHECKING:  # the server process handles no samples, and starts faster without numpy
@@ -30,7 +30,6 @@ if TYPE_CHECKING:  # the server process handles no samples, and starts faster wi
 
 #: Engine of a server that was started without `--engine`.
 DEFAULT = "whisper"
-_GROUP = "voxframe.engines"
 _log = logging.getLogger("voxframe_engine")
 
 
@@ -108,23 +107,21 @@ class Engine(Protocol):
 
 def names() -> list[str]:
     """Return the names of the installed engines, sorted."""
-    return sorted({DEFAULT, *(entry.name for entry in entry_points(group=_GROUP))})
+    return plugins("engine", DEFAULT)
 
 
 def find(name: str = DEFAULT) -> type[Engine]:
     """Return the engine class with this name.
 
     Raises:
-        LookupError: No engine with this name is installed.
+        SettingsError: No engine with this name is installed.
 
     Example:
         >>> find("whisper").name
         'whisper'
     """
-    for entry in entry_points(group=_GROUP, name=name):
-        return cast("type[Engine]", entry.load())
-    if name != DEFAULT:
-        raise LookupError(f"there is no speech engine {name!r}; installed are {', '.join(names())}")
+    if (found := plugin("engine", name, DEFAULT)) is not None:
+        return cast("type[Engine]", found)
     from voxframe_engine.speech.engines.whisper import Whisper
 
     return Whisper
@@ -288,10 +285,7 @@ def select_engine(
 
 def _check(choice: EngineChoice, *, download: bool) -> None:
     """Raise an error if there is no such engine, or if it cannot use its models."""
-    try:
-        found: Any = find(choice.engine)
-    except LookupError as error:
-        raise SettingsError(f"{error.args[0]}; choose one with --engine or VOXFRAME_ENGINE") from None
+    found: Any = find(choice.engine)
     if hasattr(found, "check"):
         for each in dict.fromkeys((choice.best, choice.nano or choice.best)):
             found.check(each, download)

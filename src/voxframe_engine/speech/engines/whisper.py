@@ -84,7 +84,7 @@ _UNMARKED_WORDS = 12  # without a mark; one of 32 stretches cut at random from `
 _DEVICE, _COMPUTE_TYPE = "VOXFRAME_DEVICE", "VOXFRAME_COMPUTE_TYPE"
 #: One decode on a graphics card, in a process of its own: a missing library may end it.
 _TRIAL = """import sys, numpy, faster_whisper
-model = faster_whisper.WhisperModel(sys.argv[1], device="cuda", local_files_only=True)
+model = faster_whisper.WhisperModel(sys.argv[1], device="cuda", compute_type=sys.argv[2], local_files_only=True)
 list(model.transcribe(numpy.zeros(16_000, numpy.float32), language="en")[0])"""
 _TRIAL_S = 120.0
 _log = logging.getLogger("voxframe_engine")
@@ -419,6 +419,10 @@ def _on_card() -> bool:
     return os.environ.get(_DEVICE, "").strip() == "cuda"
 
 
+def _compute_type(usual: str) -> str:
+    return os.environ.get(_COMPUTE_TYPE, "").strip() or usual
+
+
 def _choose_device(model: str | None) -> None:
     """Set the device of all workers: the graphics card if it can decode, else the processor."""
     device = os.environ.get(_DEVICE, "").strip() or "auto"
@@ -445,7 +449,7 @@ def _card_problem(folder: Path) -> str | None:
     """Return why the graphics card cannot decode, or None."""
     try:
         done = subprocess.run(  # noqa: S603 - our own code
-            [sys.executable, "-P", "-c", _TRIAL, str(folder)],
+            [sys.executable, "-P", "-c", _TRIAL, str(folder), _compute_type("default")],
             capture_output=True,
             text=True,
             timeout=_TRIAL_S,
@@ -474,7 +478,7 @@ def _load(model: str) -> ShortWindowModel:
             _loaded[model] = ShortWindowModel(
                 str(folder),
                 device="cuda" if _on_card() else "cpu",
-                compute_type=os.environ.get(_COMPUTE_TYPE, "").strip() or ("default" if _on_card() else "int8"),
+                compute_type=_compute_type("default" if _on_card() else "int8"),
                 cpu_threads=cores() if alone else 1,
                 num_workers=1 if alone else cores(),  # windows decoded at once, by threads that share the model
                 local_files_only=True,
