@@ -357,7 +357,10 @@ def test_doctor_prints_problems_and_next_steps(tmp_path: Path) -> None:
     assert "hidden-key" not in done.stdout + done.stderr
     blocked = tmp_path / "file"
     blocked.touch()
-    done = _voxframe("doctor", VOXFRAME_DATA_DIR=str(blocked / "x"))
+    done = _voxframe("doctor", VOXFRAME_DATA_DIR=str(blocked / "x"), VOXFRAME_DEVICE="cuda", PATH="")
+    assert (
+        "no  graphics card: it cannot be used (there is no driver of NVIDIA on this machine); fix this" in done.stdout
+    )
     assert "set VOXFRAME_DATA_DIR to a writable directory" in done.stdout
 
 

@@ -1,6 +1,7 @@
 """Slow but steady downloads, with the scheduler in this process and short limits."""
 
 import logging
+import re
 import time
 from types import SimpleNamespace
 
@@ -76,3 +77,14 @@ def test_download_that_hangs_says_so(jobs, data_dir, web, scheduler, silent_wav,
     assert done.status == "error"
     assert "downloading the media" in done.error
     assert "uploading the file" in done.error
+
+
+def test_exception_of_a_worker_is_in_the_error(jobs, data_dir, web, scheduler, silent_wav):
+    """A job that ends with an exception twice has its class and message in `error`."""
+    web.finish.set()  # not slow
+    job = jobs.add({"audio_url": web.slow_page("/a.wav", silent_wav)}, None, "owner", data_dir.job)
+    data_dir.result(job.id).mkdir()  # where a worker writes its result
+    scheduler.wake()
+    done = finished(jobs, job)
+    assert done.status == "error"
+    assert re.search("ended with .*, 2 times. The error is IsADirectoryError: ", done.error)

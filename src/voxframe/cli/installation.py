@@ -73,6 +73,7 @@ def _checks(directory: Path | None, *, rebuild_ledger: bool, verify: bool) -> It
         versions = (f"{name} {version(name)}" for name in ("faster-whisper", "av"))
         yield True, f"embedded speech engine: {', '.join(versions)}"
         yield _speech_models()
+        yield _device()
         yield from _analysis_models()
     if present := [extra for extra, missing in extras.items() if not missing]:
         yield True, f"optional packages: {', '.join(present)}"
@@ -123,6 +124,19 @@ def _speech_models() -> tuple[bool, str]:
         False,
         f"speech models missing: {', '.join(missing)}; run `voxframe models get {' '.join(missing)}`{consequence}",
     )
+
+
+def _device() -> tuple[bool, str]:
+    """Check the graphics card with one decode, if there is one."""
+    from voxframe_engine.speech.engines.whisper import device_for
+
+    try:
+        device, problem = device_for()
+    except VoxframeError as e:
+        return False, str(e)
+    if problem:
+        return False, f"graphics card: it cannot be used ({problem}); fix this, or set VOXFRAME_DEVICE=cpu"
+    return True, f"speech is decoded on the {'graphics card' if device == 'cuda' else 'processor'}"
 
 
 def _disk(folder: Path) -> tuple[bool, str]:

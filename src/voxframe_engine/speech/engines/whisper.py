@@ -9,6 +9,10 @@ does every model on a graphics card. `check` decodes a second of silence on the 
 auto, cpu or cuda), and falls back to the processor. No card was at hand to try it. `VOXFRAME_COMPUTE_TYPE` is that of
 CTranslate2, by default int8 on the processor.
 
+Windows are decoded one by one on a card, too. BatchedInferencePipeline of faster-whisper always encodes 30 s and has no
+second decode, so the windows that this engine decodes in shorter or other ways would cost or lose more than on a
+processor. Its gain cannot be measured without a card.
+
 Terms of `word_boost` are given to the model as words to expect. Of 70 synthetic terms of `python -m tests.benchmarks
 boost` that are held out, base recognizes 28 without a boost and 63 with it; of the other words, 18 and 8 percent are
 wrong. Terms that are not said may still change a capital or a full stop.
@@ -423,22 +427,33 @@ def _compute_type(usual: str) -> str:
     return os.environ.get(_COMPUTE_TYPE, "").strip() or usual
 
 
-def _choose_device(model: str | None) -> None:
-    """Set the device of all workers: the graphics card if it can decode, else the processor."""
+def device_for(model: str | None = None) -> tuple[str, str | None]:
+    """Return the device of jobs, cpu or cuda, and why the graphics card cannot be used, if it was asked for or found.
+
+    Args:
+        model: The model to try on the card. None: the first that is on this machine.
+
+    Raises:
+        SettingsError: The setting names another device.
+    """
     device = os.environ.get(_DEVICE, "").strip() or "auto"
     if device not in {"auto", "cpu", "cuda"}:
         raise SettingsError(f"{_DEVICE} is {device!r}; it must be auto, cpu or cuda")
-    problem = None
-    if device != "cpu" and _has_card():
-        named = model or next(name for name in models.SPEECH if models.is_present(name))
-        problem = _card_problem(_folder(named))
-    elif device == "cuda":
-        problem = "there is no driver of NVIDIA on this machine"
-    elif device == "auto":
-        return
+    if device == "cpu":
+        return "cpu", None
+    if not _has_card():
+        return "cpu", "there is no driver of NVIDIA on this machine" if device == "cuda" else None
+    named = model or next(filter(models.is_present, models.SPEECH), None)
+    problem = _card_problem(_folder(named)) if named else "there is no speech model to try it with"
+    return "cpu" if problem else "cuda", problem
+
+
+def _choose_device(model: str | None) -> None:
+    """Set the device of all workers: the graphics card if it can decode, else the processor."""
+    device, problem = device_for(model)
     if problem:
         _log.warning("The graphics card cannot be used (%s); the processor is used instead.", problem)
-    os.environ[_DEVICE] = "cpu" if problem or device == "cpu" else "cuda"
+    os.environ[_DEVICE] = device
 
 
 def _has_card() -> bool:
