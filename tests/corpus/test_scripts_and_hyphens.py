@@ -80,6 +80,63 @@ def test_text_without_spaces_is_searched(tmp_path, text, query, times):
     assert hits["start_ms"].between(1000, 5000).all()
 
 
+def in_captions(folder, text):
+    """A corpus with a text as captions, whose words are characters."""
+    corpus = voxframe.Corpus(folder / "corpus")
+    (folder / "b.srt").write_text(f"1\n00:00:01,000 --> 00:00:05,000\n{text}\n")
+    corpus.add(folder / "b.srt")
+    return corpus
+
+
+# The Thai words are those of web-platform-tests, css/css-text/word-break/word-break-normal-th-000.html; the others are
+# entries of dictionaries.
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("ภาษาไทยภาษาไทย", {"ภาษา": 2, "ไทย": 2}),
+        ("今天天气。天气!今天", {"今天": 2, "天气": 2}),
+        ("用pandas吧 use-it", {"用": 1, "pandas": 1, "吧": 1, "use": 1, "it": 1}),
+    ],
+)
+def test_words_of_unspaced_text_are_counted(tmp_path, text, words):
+    """N-grams, and the denominator of rates, count the words of the dictionaries, also over rows of characters."""
+    corpus = in_captions(tmp_path, text)
+    grams = ngrams(corpus.words())
+    assert dict(zip(grams["ngram"], grams["count"], strict=True)) == words
+    assert corpus.counts(next(iter(words)), by="transcript_id")["words"].to_list() == [sum(words.values())]
+    assert corpus.counts(next(iter(words)), by="channel")["words"].to_list() == [sum(words.values())]
+    assert ngrams(corpus.words().iloc[::-1])["ngram"].to_list() == grams["ngram"].to_list()
+
+
+def test_context_in_unspaced_text_has_whole_words(tmp_path):
+    """A match inside a word shows the rest of the word as the first word of its context."""
+    corpus = in_captions(tmp_path, "今天天气今天天气")
+    hits = corpus.search("气", context=1)
+    assert hits[["left", "match", "right"]].to_numpy().tolist() == [["天", "气", "今天"], ["天", "气", ""]]
+    assert corpus.search("气", context=0)["left"].to_list() == ["", ""]
+    assert corpus.search("天今", context=2)[["left", "right"]].to_numpy().tolist() == []
+    assert corpus.search("气今", context=2)[["left", "right"]].to_numpy().tolist() == [["今天天", "天天气"]]
+
+
+def test_merged_segments_of_the_index_keep_the_words(tmp_path):
+    """A corpus whose index is merged from several segments counts the same words."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    for n in range(9):
+        (tmp_path / f"{n}.srt").write_text(f"1\n00:00:01,000 --> 00:00:05,000\n{'abc ' * n}今天天气\n")
+        corpus.add(tmp_path / f"{n}.srt")
+        corpus.search("天气")
+    corpus._search.index.wait()
+    assert corpus.counts("天气")["words"].to_list() == [n + 2 for n in range(9)]
+
+
+def test_without_the_extra_words_are_characters(tmp_path, monkeypatch):
+    """Characters are counted if ICU is not installed."""
+    monkeypatch.setattr("voxframe.analysis.segmentation.SEGMENTATION", "characters")
+    corpus = in_captions(tmp_path, "今天天气")
+    assert ngrams(corpus.words())["ngram"].to_list() == ["天", "今", "气"]
+    assert corpus.counts("天气")["words"].to_list() == [4]
+
+
 def test_a_tone_mark_tells_words_apart(tmp_path):
     """Vowel signs and tone marks of Thai and Hindi are part of the word, as accents of Latin letters are not."""
     corpus = corpus_of(tmp_path, {"a": "ใกล้ की café"})

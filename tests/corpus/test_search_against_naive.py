@@ -105,6 +105,11 @@ def is_match(texts, patterns, *, ordered):
     return holds(texts) and not holds(texts[1:]) and not holds(texts[:-1])
 
 
+def length(word):
+    """Return the number of words of a row, by hand: Japan is one word of two characters."""
+    return 1 if word[0] == "日本" else len(SPOKEN[word[0]])
+
+
 def line(words):
     """Return words joined by spaces, with none between two words of Chinese characters."""
     return re.sub("(?<=日本) (?=日本)", "", " ".join(words))
@@ -151,7 +156,7 @@ def test_search_equals_a_plain_implementation(tmp_path_factory, small_segments, 
         built.wait()
     counted = counts(built.view(), asked, by="transcript_id").set_index("transcript_id")
     assert counted["occurrences"].to_dict() == {i: sum(row[0] == i for row in rows) for i in here}
-    assert counted["words"].to_dict() == {i: sum(len(SPOKEN[word]) for word, *_ in words) for i, words in here.items()}
+    assert counted["words"].to_dict() == {i: sum(map(length, words)) for i, words in here.items()}
     by_speaker = counts(built.view(), asked, by=["transcript_id", "speaker"])
     assert by_speaker["occurrences"].sum() == len(rows)
     assert counts(built.view(), asked, by="speaker").equals(by_speaker)

@@ -12,9 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from voxframe._text import is_unspaced
 from voxframe.analysis.grouping import By, ratio, with_keys
 from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.search_terms import spoken
+from voxframe.analysis.segmentation import continued
 from voxframe.analysis.speaker_turns import TEXT, floats, require, speaker_codes
 from voxframe.errors import OptionError
 from voxframe.measures import defines
@@ -27,7 +29,9 @@ _COUNTS = ("ngram", "count", "transcripts")
 def ngrams(words: pd.DataFrame, n: int = 1, by: By = None) -> pd.DataFrame:
     """Count words, or sequences of n words, by group.
 
-    Definition: words are compared by the rules of `find_words`: case, accents and punctuation are ignored. A sequence
+    Definition: words are compared by the rules of `find_words`: case, accents and punctuation are ignored. In scripts
+    without spaces, such as Chinese and Thai, words are those of ICU's dictionaries (extra `scripts`), or characters if
+    it is not installed; a word may span rows. A sequence
     consists of n consecutive words of one speaker and one recording. Unit: occurrences. Denominator: none; `keyness`
     and `distinctive_words` give rates. Source: C. Manning and H. Schütze, "Foundations of statistical natural language
     processing", 1999, chapter 6.
@@ -63,7 +67,12 @@ def ngrams(words: pd.DataFrame, n: int = 1, by: By = None) -> pd.DataFrame:
     order = order[form[order] >= 0]
     folded = [spoken(text) for text in forms]
     row = np.repeat(order, np.array([len(tokens) for tokens in folded], np.intp)[form[order]])
-    token, keys = pd.factorize(np.array([key for place in form[order] for key in folded[place]], object))
+    tokens = np.array([key for place in form[order] for key in folded[place]], object)
+    if any(map(is_unspaced, forms)):
+        runs = zip(transcript[order], speaker[order], channel[order], strict=True)
+        begins = np.delete(np.arange(len(tokens)), continued(forms.take(form[order]).to_list(), [*runs]))
+        row, tokens = row[begins], np.add.reduceat(tokens, begins) if len(begins) else tokens
+    token, keys = pd.factorize(tokens)
     first = np.arange(max(0, len(row) - n + 1))
     if len(first) and n > 1:
         run = np.cumsum(

@@ -106,8 +106,10 @@ class Search:
         matches, as do `bostons` and `boston's`, but `boston` finds neither. A hyphen is a space, and two words find
         their compound: `third party`, `third-party` and `thirdparty` find each other, but a space after a function word
         separates, so that `may be` does not find `maybe`. In scripts without spaces (Chinese, Japanese, Thai, Lao,
-        Khmer, Burmese) each character is a word: `天气` is found in 今天天气很好. Within a word, `*` matches any
-        letters (`econom*`, `*ology`); alone, it matches any word. A phrase is matched within one transcript and
+        Khmer, Burmese) any string is found: `天气` in 今天天气很好. There, the context and `counts` are in words by
+        ICU's dictionaries (extra `scripts`), or in characters if it is not installed. Within a word, `*`
+        matches any letters (`econom*`, `*ology`); alone, it matches any word. A phrase is matched within one
+        transcript and
         channel, and may continue from one speaker to the next.
 
         The search index, stored in `search/` in the corpus, is updated first.
@@ -387,8 +389,8 @@ class Search:
 
         Returns:
             One row per query and group, including groups without matches: `term`, the columns of `by`, `occurrences`
-            int64, `words` int64 (of the group, with a letter or a digit, split as for `search`) and `per_1000` float64
-            (occurrences per 1,000 words; NaN if the group has no words).
+            int64, `words` int64 (of the group, with a letter or a digit, as `search` counts context) and `per_1000`
+            float64 (occurrences per 1,000 words; NaN if the group has no words).
 
         Raises:
             OptionError: An argument is invalid.

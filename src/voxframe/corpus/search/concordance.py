@@ -222,8 +222,8 @@ def _in_context(view: OpenIndex, keys: pa.Table, context: int) -> pa.Table:
 def _texts(segment: IndexSegment, first: Ints, last: Ints, context: int) -> pa.Table:
     """Return the words before, of and after each match, from the same transcript and channel."""
     run = np.searchsorted(segment.run_word, first, "right")
-    begin = np.maximum(segment.run_word[run - 1], first - context)
-    end = np.minimum(segment.run_word[run], last + 1 + context)
+    begin, end = segment.around(first, last, context)
+    begin, end = np.maximum(segment.run_word[run - 1], begin), np.minimum(segment.run_word[run], end)
     edges = ((begin, first), (first, last + 1), (last + 1, end))
     return pa.table(dict(zip(_TEXTS, (_join(segment, *edge) for edge in edges), strict=True)))
 

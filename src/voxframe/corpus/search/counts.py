@@ -130,7 +130,7 @@ def _by_transcript(view: OpenIndex, ranks: Sequence[Ints], query: SearchQuery) -
     found = np.zeros((len(query.texts), len(view.ids)), np.int64)
     for segment, rank in zip(view.segments, ranks, strict=True):
         live = rank >= 0
-        words[rank[live]] = np.diff(segment.doc_token)[live]
+        words[rank[live]] = segment.words_in(segment.doc_token)[live]
         for n, terms in enumerate(query.terms):
             first, _ = find(segment, terms, query.slop)
             found[n, rank[live]] = np.diff(np.searchsorted(first, segment.doc_token))[live]
@@ -162,7 +162,7 @@ def _cells(segment: IndexSegment, rank: Ints, query: SearchQuery, finest: Sequen
         first_token = np.searchsorted(segment.token_word, first_word.astype(segment.token_word.dtype))
     else:
         first_word, first_token, document = segment.doc_word, segment.doc_token, np.arange(len(rank))
-    cells = pd.DataFrame({"rank": rank[document], "words": np.diff(first_token)})
+    cells = pd.DataFrame({"rank": rank[document], "words": segment.words_in(first_token)})
     for name in finest:
         column: pa.Array = getattr(segment, f"span_{name}")
         cells[name] = column.to_pandas().astype("Int64" if name == "utterance_idx" else TEXT)

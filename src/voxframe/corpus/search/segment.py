@@ -13,6 +13,7 @@ speakers alternate, and a phrase belongs to one speaker. One word of the table m
     run_word, run_token       first word and token of each channel of a document, plus a final entry for the end
     keys                      every folded token, once, sorted
     token_key, token_word     tokens in order: index of the key, index of the word
+    inner                     tokens that continue the word of the token before, in scripts without spaces
     key_first, postings       positions of tokens by key: those of key k begin at key_first[k]
 """
 
@@ -31,11 +32,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from voxframe._text import is_unspaced
 from voxframe.analysis.search_terms import spoken
+from voxframe.analysis.segmentation import SEGMENTATION, continued
 from voxframe.schema import SCHEMA_VERSION, WORDS
 
-#: Changed when this layout or the folding of words changes.
-FORMAT = f"voxframe search 4, schema {SCHEMA_VERSION}"
+#: Changed when this layout, the folding or the segmentation of words changes.
+FORMAT = f"voxframe search 5, words by {SEGMENTATION}, schema {SCHEMA_VERSION}"
 
 Ints: TypeAlias = npt.NDArray[Any]
 
@@ -90,6 +93,7 @@ class IndexSegment:
     run_token: Ints
     token_key: Ints
     token_word: Ints
+    inner: Ints
     key_first: Ints
     postings: Ints
 
@@ -103,6 +107,11 @@ class IndexSegment:
         _, offsets, texts = self.keys.buffers()
         self._key_ends = memoryview(offsets or b"").cast("i")[self.keys.offset :]
         self._key_texts = memoryview(texts or b"")
+
+    def words_in(self, edges: Ints) -> Ints:
+        """Return the number of words between tokens: letters and digits of one word count once."""
+        counts: Ints = np.diff(edges) - np.diff(np.searchsorted(self.inner, edges))
+        return counts
 
     def voices(self, names: tuple[str, ...]) -> Voices:
         """Return the combinations of columns such as `speaker`. Cached: segments never change."""
@@ -118,10 +127,25 @@ class IndexSegment:
             own = of_span - first[self.span_doc]
             own = own.astype(np.min_scalar_type(own.max(initial=0)))
             tokens = np.searchsorted(self.token_word, np.append(self.span_word, self.words).astype(np.int32))
-            words = np.bincount(of_span, np.diff(tokens), len(found))
+            words = np.bincount(of_span, self.words_in(tokens), len(found))
             of_token = np.repeat(own, np.diff(tokens))
             self._voices[names] = Voices(values, doc, found % every, words.astype(np.int64), first, of_token)
         return self._voices[names]
+
+    def around(self, first: Ints, last: Ints, context: int) -> tuple[Ints, Ints]:
+        """Return the rows from `context` words before the rows `first` to as many words after the rows `last`."""
+        if not (context and len(self.inner)):
+            return first - context, last + 1 + context
+        starts = self._word_starts
+        begin = np.searchsorted(starts, first) - context
+        end = np.searchsorted(starts, last + 1, "right") + context - 1
+        return starts[np.maximum(begin, 0)], starts[np.minimum(end, len(starts) - 1)]
+
+    @cached_property
+    def _word_starts(self) -> Ints:
+        """The rows that begin a word, and the end of all rows."""
+        row, before = self.token_word[self.inner], self.token_word[self.inner - 1]
+        return np.delete(np.arange(self.words + 1), row[row != before])
 
     @cached_property
     def names(self) -> list[str]:
@@ -173,13 +197,31 @@ def build(transcripts: Mapping[str, pa.Table]) -> pa.Table:
     spans = spans.append_column("doc", pa.array(doc[first], pa.int32()))
     spans = spans.append_column("length", pa.array(np.diff(first, append=len(doc)), pa.int32()))
     forms, word_form = _forms(pc.fill_null(words["text"], "").combine_chunks().dictionary_encode())
-    return _assemble(list(transcripts), words, spans, (forms, word_form), _tokens(forms, word_form))
+    tokens = _tokens(forms, word_form)
+    inner = _inner(forms, word_form, tokens[1], _changes(columns, ("doc", "channel", "speaker")))
+    return _assemble(list(transcripts), words, spans, (forms, word_form), tokens, inner)
+
+
+def _inner(forms: pa.Array, word_form: Ints, token_word: Ints, begins: npt.NDArray[np.bool_]) -> Ints:
+    """Return the tokens that continue the word of the token before.
+
+    Args:
+        begins: True for each row of another transcript, channel or speaker than the row before.
+    """
+    unspaced = np.fromiter(map(is_unspaced, forms.to_pylist()), bool, len(forms))[word_form]
+    if not unspaced.any():
+        return np.empty(0, np.int32)
+    row = np.flatnonzero(unspaced)
+    texts = forms.take(pa.array(word_form[row])).to_pylist()
+    runs = np.cumsum(begins[row] | (np.diff(row, prepend=-2) != 1)).tolist()
+    tokens = np.flatnonzero(unspaced[token_word])
+    return tokens[continued(texts, runs)].astype(np.int32)
 
 
 def merge(segments: Sequence[tuple[IndexSegment, npt.NDArray[np.bool_]]]) -> pa.Table:
     """Merge segments in the given order."""
     ids: list[str] = []
-    words, spans, keys, token_word, size = [], [], [], [], 0
+    words, spans, keys, token_word, inner, size = [], [], [], [], [], 0
     for segment, wanted in segments:
         lengths = np.diff(segment.span_word, append=segment.words)
         kept = wanted[segment.span_doc]
@@ -203,17 +245,23 @@ def merge(segments: Sequence[tuple[IndexSegment, npt.NDArray[np.bool_]]]) -> pa.
         keys.append(pa.DictionaryArray.from_arrays(pa.array(segment.token_key[of_tokens]), segment.keys))
         place = (size + np.cumsum(of_words) - 1).astype(np.int32)
         token_word.append(place[segment.token_word[of_tokens]])
+        inner.append(np.isin(np.flatnonzero(of_tokens), segment.inner))
         ids += segment.ids.filter(pa.array(wanted)).to_pylist()
         size += len(words[-1])
     whole = pa.concat_tables(words)
     forms = _forms(_as_one(whole["text"]))
-    return _assemble(
-        ids, whole, pa.concat_tables(spans), forms, (_as_one(pa.chunked_array(keys)), np.concatenate(token_word))
-    )
+    tokens = _as_one(pa.chunked_array(keys)), np.concatenate(token_word)
+    continuing = np.flatnonzero(np.concatenate(inner)).astype(np.int32)
+    return _assemble(ids, whole, pa.concat_tables(spans), forms, tokens, continuing)
 
 
 def _assemble(
-    ids: list[str], words: pa.Table, spans: pa.Table, texts: tuple[pa.Array, Ints], tokens: tuple[pa.Array, Ints]
+    ids: list[str],
+    words: pa.Table,
+    spans: pa.Table,
+    texts: tuple[pa.Array, Ints],
+    tokens: tuple[pa.Array, Ints],
+    inner: Ints,
 ) -> pa.Table:
     """Build the lists of a segment."""
     forms, word_form = texts
@@ -246,6 +294,7 @@ def _assemble(
         "keys": keys,
         "token_key": token_key,
         "token_word": token_word,
+        "inner": inner,
         "key_first": np.concatenate([[0], np.cumsum(np.bincount(token_key, minlength=len(keys)))]),
         "postings": (by_key & 0xFFFFFFFF).astype(np.int32),
     }
