@@ -111,7 +111,7 @@ def test_runs_of_rows_in_several_chunks_are_put_in_order() -> None:
         for a in (0, 30, 60)
     ]
     runs = [(of, start, chance.randint(0, 3)) for start in range(0, 27, 3) for of in (1, 0, 2) for _ in range(4)]
-    found = in_order(tables, *np.array(runs).T, tables[0].schema)
+    found = in_order(tables, *np.array(runs).T)
     expected = [30 * of + n for of, start, count in runs for n in range(start, start + count)]
     assert found["n"].to_pylist() == expected
     assert found["text"].to_pylist() == [texts[n] for n in expected]

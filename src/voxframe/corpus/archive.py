@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from voxframe import frames
 from voxframe.corpus.catalog import Catalog, Writing, clear_errors
@@ -20,7 +19,7 @@ from voxframe.corpus.edit_log import EditLog
 from voxframe.corpus.job import Job, record_of
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.recordings import RecordingNames
-from voxframe.corpus.row_reading import DAMAGE, Located, assemble, rows_of, runs_of
+from voxframe.corpus.row_reading import DAMAGE, Located, assemble, runs_of
 from voxframe.corpus.speaker_names import NameLog
 from voxframe.corpus.store import EXPORTS, UNFINISHED, Store, Stored, View, check_writable
 from voxframe.corpus.tables import (
@@ -203,7 +202,8 @@ class Archive:
 
         def read() -> dict[str, pa.Table] | None:
             member = self._member(transcript_id, view)
-            return None if member is None else {name: rows_of(self.files, member, name) for name in names}
+            located = Located({} if member is None else {transcript_id: member})
+            return None if member is None else {n: assemble(self.files, n, [transcript_id], located) for n in names}
 
         found: Mapping[str, pa.Table] | None = self._steady(read)
         if found is None:
@@ -350,15 +350,15 @@ class Archive:
         name: str,
         ids: Sequence[str],
         columns: Sequence[str] | None = None,
-        where: pc.Expression | None = None,
+        choose: Callable[[pa.Table], pa.Table] | None = None,
         *,
         corrected: bool | None = True,
     ) -> tuple[pa.Table, Located]:
-        """Return the rows of transcripts in their order, without names of speakers."""
+        """Return the rows of transcripts in their order, without names of speakers; see `assemble`."""
 
         def read() -> tuple[pa.Table, Located]:
             located = self.locate(name, ids, corrected=corrected)
-            return assemble(self.files, name, ids, located, columns, where), located
+            return assemble(self.files, name, ids, located, columns, choose), located
 
         return self._steady(read)
 

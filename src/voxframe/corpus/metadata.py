@@ -154,8 +154,7 @@ def resolve(
     name: str, where: Where | None, about: pa.Table, *, people: bool = True
 ) -> tuple[Where | None, set[str] | None]:
     """Replace the conditions on metadata by conditions on the ids of the transcripts that match them."""
-    own = _own(name)
-    not_about = [*own, PERSON.name] if people and "speaker" in own else own
+    not_about = _not_about(name, people=people)
     clauses: list[Sequence[Any]] = []
     possible: set[str] | None = set()
     for clause in _clauses(where):
@@ -199,7 +198,7 @@ def with_metadata(
     ids = [i for i in about[_ID].to_pylist() if possible is None or i in possible]
     if asked is None:
         return join(read(ids, None, rest), apart(given, CORPUS_TABLES[name].names), metadata)
-    of_about = [column for column in asked if _is_about(column, own, about)]
+    of_about = [column for column in asked if _is_about(column, _not_about(name, people=people), about)]
     frame = read(ids, list(dict.fromkeys([*(c for c in asked if c not in of_about), _ID])), rest)
     whole = join(frame, about, [*of_about, *chosen(about, metadata)])
     return whole[[*asked, *(column for column in whole.columns if column not in frame and column not in asked)]]
@@ -289,6 +288,12 @@ def check_columns(columns: pd.Index[Any], key: str) -> None:
 def _own(name: str) -> list[str]:
     """Return the columns of a table, without those about the recording, which are read like metadata."""
     return [c for c in CORPUS_TABLES[name].names if c not in RECORDING_COLUMNS] if name in CORPUS_TABLES else []
+
+
+def _not_about(name: str, *, people: bool) -> list[str]:
+    """Return the columns of a table that are not metadata, with `person` if it has speakers."""
+    own = _own(name)
+    return [*own, PERSON.name] if people and "speaker" in own else own
 
 
 def _clauses(where: Where | None) -> list[Sequence[Any]]:

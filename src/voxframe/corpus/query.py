@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -153,31 +152,28 @@ class Query:
         """Return one table over many transcripts."""
         limit = None if limit is None else checked("limit", limit, Integer(0))
         where = in_where(where, self._archive.recordings.id)
-        columns = asked = None if columns is None else name_list(columns)
-        rest, with_person = without_person(metadata)
-        if _PERSON in (asked or ()) or with_person:
-            own = list(TABLES[name].names) if name in TABLES else []
-            if "speaker" not in own:
+        names = None if columns is None else name_list(columns)
+        rest, person = without_person(metadata)
+        if person := person or _PERSON in (names or ()):
+            if name in TABLES and "speaker" not in TABLES[name].names:
                 raise CorpusError(f"the table {name!r} has no speakers, so it has no column {_PERSON!r}")
-            own_columns = asked
-            if asked is not None:
-                needed = [*(c for c in asked if c != _PERSON), *(c for c in _NAMING if c in own)]
-                own_columns = list(dict.fromkeys(needed))
-            frame = self.table(name, ids, own_columns, where, rest, limit, corrected=corrected)
-            frame = frame.assign(**{_PERSON: self._people.of_rows(frame)})
-            if asked is not None:
-                added = [column for column in frame.columns if column not in {*(own_columns or ()), *asked}]
-                frame = frame[[*dict.fromkeys([*asked, *added, _PERSON])]]
-            return suited(frame, category=category)
+            columns = None if names is None else list(dict.fromkeys([*names, _PERSON]))
+        else:
+            columns = names
 
         def read(some: Sequence[str], columns: Sequence[str] | None, where: Where | None) -> pd.DataFrame:
-            return self._frame(name, some, columns, where, limit, category, asked=ids is not None, corrected=corrected)
+            return self._frame(
+                name, some, columns, where, limit, category, asked=ids is not None, corrected=corrected, person=person
+            )
 
         wanted = self._select(name, ids)
         if not is_named(name, columns, where, rest):
             return read(wanted, columns, where)
         about = self._metadata.to_arrow(wanted)
-        return with_metadata(read, name, about, columns=columns, where=where, metadata=rest)
+        frame = with_metadata(read, name, about, columns=columns, where=where, metadata=rest)
+        if person and _PERSON not in (names or ()):  # the last column
+            frame.insert(frame.shape[1] - 1, _PERSON, frame.pop(_PERSON))
+        return frame
 
     def report_no_rows(self, name: str, ids: str | Iterable[str] | None) -> None:
         """Warn about the reason if a table has no rows at all; see `report_empty`."""
@@ -206,27 +202,24 @@ class Query:
         where: Where | None,
         limit: int | None,
         category: bool,
-        *,
-        asked: bool,
-        corrected: bool,
+        **options: bool,
     ) -> pd.DataFrame:
         if category and limit is None and len(ids) > _IN_CATEGORIES:
-            chosen = reading.checked_columns(name, columns)
-            with_id = None if chosen is None else list(dict.fromkeys([*chosen, "transcript_id"]))
+            with_id = None if columns is None else list(dict.fromkeys([*columns, "transcript_id"]))
             parts = (
-                self.arrow(name, batch, with_id, where, corrected=corrected)
+                self.arrow(name, batch, with_id, where, **options)
                 for batch in self._archive.batches(name, ids, _IN_CATEGORIES)
             )
             whole = joined([suited(reading.to_frame(name, table), category=True) for table in parts], ids)
-            return attach(whole if chosen is None else whole[chosen], self._archive.recordings)
+            return attach(whole if columns is None else whole[list(columns)], self._archive.recordings)
         if limit is None or len(ids) <= _AT_A_TIME:
-            table = self.arrow(name, ids, columns, where, asked=asked, corrected=corrected)
+            table = self.arrow(name, ids, columns, where, **options)
         else:  # the first rows are often in the first transcripts
-            table = self.arrow(name, ids[:0], columns, where)
+            table = self.arrow(name, ids[:0], columns, where, **options)
             at, size = 0, _AT_A_TIME
             while at < len(ids) and table.num_rows < limit:
                 some = ids[at : at + size]
-                table = pa.concat_tables([table, self.arrow(name, some, columns, where, corrected=corrected)])
+                table = pa.concat_tables([table, self.arrow(name, some, columns, where, **options)])
                 at, size = at + size, 2 * size
         return attach(reading.to_frame(name, table.slice(0, limit)), self._archive.recordings)
 
@@ -240,61 +233,34 @@ class Query:
         *,
         asked: bool = False,
         corrected: bool = True,
+        person: bool = False,
     ) -> pa.Table:
         """Return rows of one table in the order of `ids`, with corrections and the columns that a corpus adds."""
-        chosen, condition = reading.checked_columns(name, columns), reading.checked(name, where, person=True)
+        condition = reading.checked(name, where, person=True)
+        if (chosen := reading.checked_columns(name, columns, person=True)) is None:
+            chosen = [*CORPUS_TABLES[name].names, *([_PERSON] if person else [])]
         if (allowed := reading.ids_of(where)) is not None:
             ids = [transcript_id for transcript_id in ids if transcript_id in allowed]
-        added = [column for column in CORPUS_TABLES[name].names if column not in TABLES[name].names]
-        if condition is not None and any(column in str(condition) for column in [*added, _PERSON]):
-            return self._by_added(name, ids, chosen, condition, asked, corrected=corrected)
-        stored = None
-        if chosen is not None:
-            needed = {*chosen, *(_NAMING if SPEAKER_NAME.name in chosen else ())}
-            needed |= {"transcript_id"} if set(added) & set(chosen) else set()
-            needed |= {"text"} if TEXT_ORIGINAL.name in chosen else set()
-            needed |= {"word_count"} if name in EXPORTS and set(added) & set(chosen) else set()
-            stored = [column for column in TABLES[name].names if column in needed]
-        table = self._read(name, ids, stored, condition, asked, corrected=corrected)
-        if chosen is None or set(added) & set(chosen):
-            table = self.complete(name, table)
-        return table.select(CORPUS_TABLES[name].names if chosen is None else chosen)
+        added = {*CORPUS_TABLES[name].names, _PERSON}.difference(TABLES[name].names)
+        of_condition = {column for column in {*TABLES[name].names, *added} if column in str(condition)}
+        needed = {*chosen, *of_condition, "transcript_id"}
+        needed |= {*_NAMING} if needed & {SPEAKER_NAME.name, _PERSON} else set()
+        needed |= {"text"} if TEXT_ORIGINAL.name in needed else set()
+        needed |= {"word_count"} if name in EXPORTS and needed & added else set()
+        whole = {*TABLES[name].names} <= needed
 
-    def _read(
-        self,
-        name: str,
-        ids: Sequence[str],
-        columns: Sequence[str] | None,
-        where: pc.Expression | None,
-        asked: bool,
-        *,
-        corrected: bool,
-    ) -> pa.Table:
-        table, located = self._archive.read(name, ids, columns, where, corrected=corrected)
+        def complete(rows: pa.Table) -> pa.Table:
+            rows = self.complete(name, rows) if needed & added else rows
+            return self._people.add_to(rows) if _PERSON in needed and "speaker" in rows.column_names else rows
+
+        def choose(rows: pa.Table) -> pa.Table:
+            return (complete(rows) if of_condition & added else rows).filter(condition)
+
+        stored = None if whole else [column for column in TABLES[name].names if column in needed]
+        choice = None if condition is None else choose
+        table, located = self._archive.read(name, ids, stored, choice, corrected=corrected)
         _report(located, len(ids), asked=asked)
-        return table
-
-    def _by_added(
-        self,
-        name: str,
-        ids: Sequence[str],
-        columns: Sequence[str] | None,
-        where: pc.Expression,
-        asked: bool,
-        *,
-        corrected: bool,
-    ) -> pa.Table:
-        """Return the rows that are chosen by columns that are not stored, such as the names of speakers."""
-        parts = [CORPUS_TABLES[name].empty]
-        for some in self._archive.batches(name, ids, _AT_A_TIME):
-            whole = self.arrow(name, some, asked=asked, corrected=corrected).cast(CORPUS_TABLES[name].arrow)
-            if _PERSON in str(where) and "speaker" in whole.column_names:
-                whole = self._people.add_to(whole)
-            parts.append(whole.filter(where).select(CORPUS_TABLES[name].names))
-        table = pa.concat_tables(parts)
-        rank = pc.index_in(table["transcript_id"], pa.array(ids, pa.string()))
-        table = table.take(np.argsort(rank, kind="stable"))
-        return table if columns is None else table.select(columns)
+        return (table if of_condition & added else complete(table)).select(chosen)
 
     def readable(self, name: str) -> list[str]:
         """Return the transcripts with this table that can be read. A warning names the others."""

@@ -118,13 +118,11 @@ def _why_failed(row: Mapping[str, Any]) -> str:
     return f"{_named(row['transcript_id'])} ({why})"
 
 
-def checked_columns(name: str, columns: Sequence[str] | None) -> list[str] | None:
+def checked_columns(name: str, columns: Sequence[str] | None, *, person: bool = False) -> list[str] | None:
     """Return the names of the columns to read; None for all."""
-    if columns is None:
-        return None
-    chosen = list(dict.fromkeys(name_list(columns)))
-    for column in chosen:
-        check_column(name, column)
+    chosen = None if columns is None else list(dict.fromkeys(name_list(columns)))
+    for column in chosen or ():
+        check_column(name, column, person=person)
     return chosen
 
 
@@ -227,8 +225,7 @@ def expression(name: str, where: Where | None, *, person: bool = False) -> pc.Ex
                     f"where takes (column, operator, value) triples such as ('speaker', '==', 'A'), or an expression "
                     f"of pyarrow, not {triple!r}"
                 )
-            if not (person and triple[0] == PERSON.name and "speaker" in CORPUS_TABLES[name].names):
-                check_column(name, triple[0])
+            check_column(name, triple[0], person=person)
     if not conditions:
         return None
     clauses = conditions if not isinstance(conditions[0], tuple) else [conditions]
@@ -237,8 +234,8 @@ def expression(name: str, where: Where | None, *, person: bool = False) -> pc.Ex
     return reduce(or_, (all_of(clause, schema) for clause in clauses))
 
 
-def check_column(name: str, column: str) -> None:
+def check_column(name: str, column: str, *, person: bool) -> None:
     """Check that a table has a column."""
     names = CORPUS_TABLES[name].names
-    if column not in names:
+    if column not in names and not (person and column == PERSON.name and "speaker" in names):
         raise CorpusError(f"the table {name!r} has no column {column!r}; it has {', '.join(names)}")

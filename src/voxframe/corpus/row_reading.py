@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 import pyarrow.fs as fs
 
 from voxframe._files import in_threads
-from voxframe.corpus.tables import Member, PartDamagedError, PartReplacedError, RowGroup, Tables, stored_schema
+from voxframe.corpus.tables import Member, PartReplacedError, RowGroup, Tables, stored_schema
 from voxframe.schema import DERIVED, TABLES, TEXT_ORIGINAL
 
 Ints: TypeAlias = npt.NDArray[Any]
@@ -95,64 +95,44 @@ class Located:
         return found
 
 
-def rows_of(tables: Tables, member: Member, name: str) -> pa.Table:
-    """Return the rows of one transcript."""
-    for number, group in enumerate(tables.groups(member.part, name)):
-        if member.place in group.members:
-            at = group.members.index(member.place)
-            return tables.read(member.part, name, [number]).slice(sum(group.rows[:at]), group.rows[at])
-    return TABLES[name].empty
-
-
 def assemble(
     tables: Tables,
     name: str,
     ids: Sequence[str],
     located: Located,
-    columns: Sequence[str] | None,
-    where: pc.Expression | None,
+    columns: Sequence[str] | None = None,
+    choose: Callable[[pa.Table], pa.Table] | None = None,
 ) -> pa.Table:
-    """Return the rows of transcripts in the order of `ids`."""
-    schema = TABLES[name].arrow if columns is None else pa.schema([TABLES[name].arrow.field(c) for c in columns])
-    wanted: dict[int, tuple[list[int], list[int]]] = {}  # places in the part, and in `ids`
-    wholes: list[pa.Table] = []
+    """Return the rows of transcripts in the order of `ids`. `choose` selects rows of a file, and may add columns."""
+    stored = TABLES[name].arrow if columns is None else pa.schema([TABLES[name].arrow.field(c) for c in columns])
+    places: dict[int, list[int]] = {}
+    for transcript_id in ids:
+        member = located.members.get(transcript_id)
+        if member is not None and transcript_id not in located.loose:
+            places.setdefault(member.part, []).append(member.place)
+
+    def chosen(rows: pa.Table) -> pa.Table:
+        rows = _exact(rows, stored)
+        return rows if choose is None else choose(rows)
+
+    def read(part: int) -> pa.Table:
+        groups = groups_with(tables.groups(part, name), places[part])
+        return chosen(tables.read(part, name, groups, _stored(tables, part, name, columns)))
+
+    # Arrow decodes the columns of a file on several cores, but a long text is nearly all of its table.
+    parts = [part for part in places if groups_with(tables.groups(part, name), places[part])]
+    wholes = in_threads(read, parts, pa.cpu_count())
+    runs = [runs_of(whole["transcript_id"]) for whole in wholes]
+    numbers = {part: number for number, part in enumerate(parts)}
     of, starts, counts = np.zeros((3, len(ids)), np.int64)  # of each transcript: which whole, and which of its rows
     for n, transcript_id in enumerate(ids):
         if (table := located.loose.get(transcript_id)) is not None:
-            rows = table if where is None else table.filter(where)
-            of[n], counts[n] = len(wholes), rows.num_rows
-            wholes.append(_exact(rows, schema))
-        elif (member := located.members.get(transcript_id)) is not None:
-            places, numbers = wanted.setdefault(member.part, ([], []))
-            places.append(member.place)
-            numbers.append(n)
-    groups = {part: groups_with(tables.groups(part, name), places) for part, (places, _) in wanted.items()}
-    more = columns if where is None or columns is None or "transcript_id" in columns else [*columns, "transcript_id"]
-    place_of = {i: member.place for i, member in located.members.items()} if where is not None else {}
-
-    def read(part: int) -> tuple[pa.Table, Ints, Ints]:
-        """Return rows of a part, and the first row and the number of rows of each of its transcripts."""
-        layout = [tables.groups(part, name)[group] for group in groups[part]]
-        first, rows = np.zeros((2, 1 + max(*wanted[part][0], *(max(group.members) for group in layout))), np.int64)
-        if where is not None:
-            whole = _filtered(tables, part, name, groups[part], more, where)
-            for transcript_id, run in runs_of(whole["transcript_id"]).items():
-                if transcript_id in place_of and located.members[transcript_id].part == part:
-                    first[place_of[transcript_id]], rows[place_of[transcript_id]] = run
-        else:
-            whole = tables.read(part, name, groups[part], _stored(tables, part, name, more))
-            members = [place for group in layout for place in group.members]
-            rows[members] = [count for group in layout for count in group.rows]
-            first[members] = np.cumsum(rows[members]) - rows[members]
-        return _exact(whole, schema), first, rows
-
-    # Arrow decodes the columns of a file on several cores, but a long text is nearly all of its table.
-    read_parts = [part for part in wanted if groups[part]]
-    for part, (whole, first, rows) in zip(read_parts, in_threads(read, read_parts, pa.cpu_count()), strict=True):
-        places, numbers = wanted[part]
-        of[numbers], starts[numbers], counts[numbers] = len(wholes), first[places], rows[places]
-        wholes.append(whole)
-    return in_order(wholes, of, starts, counts, schema)
+            wholes.append(chosen(table))
+            of[n], counts[n] = len(wholes) - 1, wholes[-1].num_rows
+        elif (member := located.members.get(transcript_id)) is not None and member.part in numbers:
+            of[n] = numbers[member.part]
+            starts[n], counts[n] = runs[of[n]].get(transcript_id, (0, 0))
+    return in_order(wholes, of, starts, counts) if counts.any() else chosen(stored.empty_table())
 
 
 def _stored(tables: Tables, part: int, name: str, columns: Sequence[str] | None) -> list[str] | None:
@@ -163,32 +143,15 @@ def _stored(tables: Tables, part: int, name: str, columns: Sequence[str] | None)
     return [*columns, *added]
 
 
-def _filtered(
-    tables: Tables, part: int, name: str, groups: Sequence[int], columns: Sequence[str] | None, where: pc.Expression
-) -> pa.Table:
-    path = tables.path(part, name)
-    try:
-        fragment = FORMAT.make_fragment(str(path), LOCAL, row_groups=list(groups))
-        return fragment.to_table(columns=_stored(tables, part, name, columns), filter=where).replace_schema_metadata(
-            None
-        )
-    except FileNotFoundError:
-        raise PartReplacedError from None
-    except DAMAGE as error:
-        raise PartDamagedError(part, path, str(error).splitlines()[0]) from None
-
-
 def groups_with(layout: Sequence[RowGroup], places: Collection[int]) -> list[int]:
     """Return the row groups with rows of some transcripts."""
     wanted = frozenset(places)
     return [n for n, group in enumerate(layout) if not wanted.isdisjoint(group.members)]
 
 
-def in_order(wholes: Sequence[pa.Table], of: Ints, starts: Ints, counts: Ints, schema: pa.Schema) -> pa.Table:
+def in_order(wholes: Sequence[pa.Table], of: Ints, starts: Ints, counts: Ints) -> pa.Table:
     """Return runs of rows of several tables as one table."""
     some = np.flatnonzero(counts)
-    if not len(some):
-        return schema.empty_table()
     firsts = np.cumsum([0, *(whole.num_rows for whole in wholes)])
     starts, ends = firsts[of[some]] + starts[some], firsts[of[some]] + starts[some] + counts[some]
     new = np.flatnonzero(np.r_[True, starts[1:] != ends[:-1]])  # else it continues the run before
