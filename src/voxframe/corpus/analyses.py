@@ -91,17 +91,11 @@ class Analyzer(Protocol):
 
 
 class _Input(NamedTuple):
-    """A transcript to analyse.
+    """A transcript to analyse."""
 
-    Attributes:
-        document: Its words, turns and language, in the form of the interface.
-        is_timed: False if no word has a time; those in `document` are made up.
-        digest: Hash of `document`.
-    """
-
-    document: dict[str, Any]
-    is_timed: bool
-    digest: str
+    document: dict[str, Any]  # its words, turns and language, in the form of the interface
+    is_timed: bool  # false if no word has a time; those in `document` are made up
+    digest: str  # hash of `document`
 
 
 class _Outcome(NamedTuple):
@@ -112,12 +106,7 @@ class _Outcome(NamedTuple):
 
 
 def find(name: str | None = None) -> Analyzer:
-    """Return an analyzer by name. None (default): the one that `VOXFRAME_ANALYZER` names, else the one built in.
-
-    Raises:
-        SettingsError: No analyzer with this name is installed.
-        MissingExtraError: The extra `local` is not installed.
-    """
+    """Return an analyzer by name. None (default): the one that `VOXFRAME_ANALYZER` names, else the one built in."""
     if (found := plugin("analyzer", name, "local")) is not None:
         return cast("Analyzer", found)
     try:

@@ -15,17 +15,11 @@ from voxframe.corpus.ledger import Ledger
 
 @dataclass(frozen=True)
 class CachedAnswer:
-    """A cached response, or a language-model request without a response yet.
+    """A cached response, or a language-model request without a response yet."""
 
-    Attributes:
-        request: The request.
-        content: The response as received; empty if there is none.
-        created: Time when the response arrived, or when the pending request was sent, UTC.
-    """
-
-    request: Mapping[str, Any]
-    content: bytes
-    created: datetime
+    request: Mapping[str, Any]  # the request
+    content: bytes  # the response as received; empty if there is none
+    created: datetime  # time when the response arrived, or when the pending request was sent, UTC
 
 
 def cache_key(request: Mapping[str, Any]) -> str:

@@ -71,19 +71,7 @@ def in_session(method: _Method) -> _Method:
 
 
 class Archive:
-    """Payloads and tables of the transcripts of a corpus. Copies and pickles read the same directory.
-
-    Attributes:
-        path: The directory.
-        store: The payloads in it.
-        catalog: What is known about them.
-        files: The files with their rows.
-        edits: The corrections of turns.
-        names: The names of speakers, which are added when tables are read.
-        ledger: The jobs, and the names of recordings that were not submitted.
-        recordings: The names of recordings, which are added when tables are read and are accepted instead of ids.
-        merges: True if small parts are merged after writes.
-    """
+    """Payloads and tables of the transcripts of a corpus. Copies and pickles read the same directory."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -147,11 +147,7 @@ def _is_damage(error: Exception) -> bool:
 
 
 class Writing:
-    """A transaction: changes of the catalog, which are recorded before they are committed.
-
-    Attributes:
-        db: The connection, for changes of tables that are not recorded.
-    """
+    """A transaction: changes of the catalog, which are recorded before they are committed."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self.db = db

@@ -90,15 +90,10 @@ def _citation(begin: int, end: int, row: pd.Series) -> Citation:
 
 
 class NumberedPassage(NamedTuple):
-    """Consecutive sentences of a transcript.
+    """Consecutive sentences of a transcript."""
 
-    Attributes:
-        number: Number in the text of a request, from 1 on.
-        sentences: Rows of the table `sentence_matches`.
-    """
-
-    number: int
-    sentences: pa.Table
+    number: int  # number in the text of a request, from 1 on
+    sentences: pa.Table  # rows of the table `sentence_matches`
 
     @property
     def transcript_id(self) -> str:

@@ -20,19 +20,17 @@ from voxframe.corpus.archive import Archive
 from voxframe.corpus.batch import Batch
 from voxframe.corpus.batch.plan import Plan
 from voxframe.corpus.batch.submit import BatchResult
-from voxframe.corpus.dask_frame import dask_frame
-from voxframe.corpus.edited_files import apply_edits
+from voxframe.corpus.conditions import Where, with_ids
 from voxframe.corpus.edits import Corrections
-from voxframe.corpus.export import Exporter, Publication, Publisher
+from voxframe.corpus.export import Exporter, Publication, Publisher, apply_edits
 from voxframe.corpus.importing import Added
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.llm import Answers, Llm, LlmTexts, Refresh, Selection
 from voxframe.corpus.metadata import Metadata, Wanted, wanted_names
 from voxframe.corpus.people import People
-from voxframe.corpus.query import Query
+from voxframe.corpus.query import Query, dask_frame
 from voxframe.corpus.raw import Raw
-from voxframe.corpus.reading import Where, identifiers
-from voxframe.corpus.recordings import in_where
+from voxframe.corpus.reading import identifiers
 from voxframe.corpus.search import Search
 from voxframe.corpus.search.meaning import DiscoveredTopics
 from voxframe.corpus.services import DefaultClient
@@ -394,7 +392,7 @@ class Corpus:
         """
         self._archive.report_missing()
         names, more = None if columns is None else name_list(columns), wanted_names(metadata)
-        rows = in_where(where, self._archive.recordings.id)  # an iterator is read once
+        rows = with_ids(where, self._archive.recordings.id)  # an iterator is read once
         return self._query.without_deleted(
             lambda some: self.table(
                 name,

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 import pyarrow as pa
@@ -21,15 +21,18 @@ import pyarrow.compute as pc
 from voxframe._text import masked, quantity
 from voxframe.client.response import as_path
 from voxframe.corpus.archive import Archive, changing, view_of
+from voxframe.corpus.conditions import PERSON
+from voxframe.corpus.edits import Corrections
 from voxframe.corpus.job import Job
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.metadata import Metadata, Wanted, apart, chosen, join, wanted_names, without_person
 from voxframe.corpus.people import People
 from voxframe.corpus.query import Query
-from voxframe.corpus.reading import PERSON
 from voxframe.corpus.services import EMBEDDED
+from voxframe.corpus.speakers import Speakers
 from voxframe.corpus.store import View
 from voxframe.errors import CorpusWarning, DamagedFileError, ExportError, OptionError
+from voxframe.export.annotation_edits import read_edits
 from voxframe.export.data_card import CARD_COLUMNS, DataCard, name_of
 from voxframe.export.delta import DeltaTarget, clear_delta_errors
 from voxframe.export.pii_masking import check_detected, masked_tables, personal_types
@@ -56,6 +59,7 @@ from voxframe.validators import Boolean, checked, name_list, shown
 _AT_A_TIME = 64  # transcripts in memory
 _IN_CARD = 4096  # transcripts of which the options are read at once
 _TRIES = 5  # reads of transcripts that change before all their tables are read
+_SHOWN = 5  # changes named in one warning
 _MAX_RECORDING = 2**31 - 1  # bytes of a value in Arrow's binary type
 
 
@@ -402,6 +406,48 @@ def table_names(given: str | Sequence[str] | None) -> list[str]:
     if not found:
         raise OptionError("tables is an empty list; name tables, or leave it out for all of them")
     return found
+
+
+def apply_edits(
+    query: Query, corrections: Corrections, speakers: Speakers, transcript_id: str, file: str | os.PathLike[str]
+) -> pd.DataFrame:
+    """Apply what was edited in a file; see `Corpus.apply_edits`."""
+    words, turns = (query.table(name, [transcript_id]) for name in ("words", "utterances"))
+    changes = read_edits(with_turns(words, turns), file)
+    applied, refused = [], []
+    # Times first: `word_idx` is that of the exported words, and a corrected text can have more or fewer words.
+    for change in sorted(changes.itertuples(index=False), key=lambda change: change.action != "time"):
+        try:
+            applied.append(_applied(change, corrections, speakers, transcript_id))
+        except OptionError as error:
+            applied.append(False)
+            refused.append(str(error))
+    changes = changes.sort_values("action", key=lambda action: action != "time", kind="stable")
+    changes = changes.assign(applied=applied).sort_index()
+    if not all(applied):
+        left = changes[~changes["applied"]]
+        shown = [
+            f"{change.action} of turn {change.utterance_idx}" for change in left.head(_SHOWN).itertuples()
+        ] + refused[:1]
+        warnings.warn(
+            f"{len(left)} of {len(changes)} changes in {os.fspath(file)!r} were not applied: {'; '.join(shown)}",
+            CorpusWarning,
+            stacklevel=caller(),
+        )
+    return changes
+
+
+def _applied(change: Any, corrections: Corrections, speakers: Speakers, transcript_id: str) -> bool:
+    """Apply one change, and return False if there is no correction of its kind."""
+    if change.action == "time":
+        corrections.set_time(transcript_id, int(change.word_idx), int(change.start_ms), int(change.end_ms))
+    elif change.action == "text":
+        corrections.set(transcript_id, {int(change.utterance_idx): change.text})
+    elif change.action == "speaker" and pd.isna(change.word_idx):
+        speakers.set(transcript_id, turns={int(change.utterance_idx): change.speaker})
+    else:
+        return False
+    return True
 
 
 def _check_outside(target: str | os.PathLike[str], corpus: Path) -> None:

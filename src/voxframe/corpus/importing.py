@@ -53,29 +53,17 @@ _FINISHED = frozenset({"status", "words", "utterances"})
 
 
 class _Found(NamedTuple):
-    """A payload of a source.
+    """A payload of a source."""
 
-    Attributes:
-        name: Name of the payload, for messages.
-        payload: Its bytes, or the reason why it cannot be read.
-        members: Its fields.
-        original: The bytes it was converted from.
-        source: Path of its file.
-        is_alone: True if it is the only payload of the file.
-        head: Its head, instead of its fields, if only its beginning was read.
-        document: Result of `frames.decode_transcript`, instead of its fields.
-        recording: Name of its recording, if it is known.
-    """
-
-    name: str
-    payload: bytes | PayloadError
-    members: Members = None
-    original: bytes | None = None
-    source: str | None = None
-    is_alone: bool = True
-    head: Head | None = None
-    document: Any = None
-    recording: str | None = None
+    name: str  # name of the payload, for messages
+    payload: bytes | PayloadError  # its bytes, or the reason why it cannot be read
+    members: Members = None  # its fields
+    original: bytes | None = None  # the bytes it was converted from
+    source: str | None = None  # path of its file
+    is_alone: bool = True  # true if it is the only payload of the file
+    head: Head | None = None  # its head, instead of its fields, if only its beginning was read
+    document: Any = None  # result of `frames.decode_transcript`, instead of its fields
+    recording: str | None = None  # name of its recording, if it is known
 
 
 @dataclass
@@ -156,11 +144,7 @@ def add_payloads(archive: Archive, sources: Payloads, *, replace: bool, progress
 
 
 class _Adding:
-    """Adds the payloads of sources.
-
-    Attributes:
-        early: Sources with exports that precede their transcript, and the names of these, by number of the source.
-    """
+    """Adds the payloads of sources."""
 
     def __init__(self, archive: Archive, workers: StoringProcesses, name: Naming, *, replace: bool) -> None:
         self._archive, self._workers, self._name, self._replace = archive, workers, name, replace

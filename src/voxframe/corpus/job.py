@@ -24,50 +24,30 @@ LOST: tuple[State, ...] = ("submitting", "uncertain")
 
 @dataclass(frozen=True)
 class Job:
-    """One recording submitted with one set of options to one service. The table `jobs` shows its attributes.
+    """One recording submitted with one set of options to one service. The table `jobs` shows its attributes."""
 
-    Attributes:
-        key: Hash of the media, the options and the service.
-        source: Path or URL of the recording.
-        service: Name of the service.
-        options: Options as JSON.
-        state: State of the job.
-        media: Identity of the media: the hash of its bytes, or its URL.
-        transcript_id: Transcript id, once the service returned one.
-        attempts: Number of requests that were sent for it.
-        error: Reason why it failed, or what interrupted the last attempt.
-        audio_duration_s: Duration of the media in seconds, if known.
-        address: The `audio_url` that was sent, unique to this job.
-        metadata: Columns about the recording, as JSON.
-        created: Time when it was added to the ledger, UTC.
-        sent: Time of the last request, UTC.
-        sent_clock_s: Time of the last request by the machine's monotonic clock, which restarts with the machine.
-        sent_order: Position of the last request among all requests and responses of this ledger.
-        answered_order: Position of the response that held the transcript id. It orders requests and responses even if
-            the clock changes.
-        updated: Time of the last change of state, UTC.
-        recording: Short name of the recording. The ledger sets it if it is None.
-    """
-
-    key: str
-    source: str
-    service: str
-    options: str
-    state: State = "planned"
-    media: str = ""
-    transcript_id: str | None = None
-    attempts: int = 0
-    error: str | None = None
-    audio_duration_s: float | None = None
-    address: str | None = None
-    metadata: str = "{}"
-    created: datetime | None = None
-    sent: datetime | None = None
+    key: str  # hash of the media, the options and the service
+    source: str  # path or URL of the recording
+    service: str  # name of the service
+    options: str  # options as JSON
+    state: State = "planned"  # state of the job
+    media: str = ""  # identity of the media: the hash of its bytes, or its URL
+    transcript_id: str | None = None  # transcript id, once the service returned one
+    attempts: int = 0  # number of requests that were sent for it
+    error: str | None = None  # reason why it failed, or what interrupted the last attempt
+    audio_duration_s: float | None = None  # duration of the media in seconds, if known
+    address: str | None = None  # the `audio_url` that was sent, unique to this job
+    metadata: str = "{}"  # columns about the recording, as JSON
+    created: datetime | None = None  # time when it was added to the ledger, UTC
+    sent: datetime | None = None  # time of the last request, UTC
+    # time of the last request by the machine's monotonic clock, which restarts with the machine
     sent_clock_s: float | None = None
-    sent_order: int | None = None
+    sent_order: int | None = None  # position of the last request among all requests and responses of this ledger
+    # Position of the response that held the transcript id. It orders requests and responses even if the clock
+    # changes
     answered_order: int | None = None
-    updated: datetime | None = None
-    recording: str | None = None
+    updated: datetime | None = None  # time of the last change of state, UTC
+    recording: str | None = None  # Short name of the recording. The ledger sets it if it is None
 
 
 JOB_COLUMNS = tuple(f.name for f in fields(Job))

@@ -294,15 +294,10 @@ def _restored(answer: answer_cache.CachedAnswer) -> LlmResponse:
 
 @dataclass(frozen=True)
 class LlmBatch:
-    """Transcripts of one request.
+    """Transcripts of one request."""
 
-    Attributes:
-        ids: Ids of the transcripts.
-        text: Their text, if it is sent. None (default): the service looks up the transcripts by id.
-    """
-
-    ids: tuple[str, ...]
-    text: str | None = None
+    ids: tuple[str, ...]  # ids of the transcripts
+    text: str | None = None  # Their text, if it is sent. None (default): the service looks up the transcripts by id
 
 
 class LlmTexts:

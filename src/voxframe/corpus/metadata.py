@@ -11,15 +11,15 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from voxframe import frames
 from voxframe._text import masked, quantity
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.catalog import clear_errors
-from voxframe.corpus.conditions import all_of
+from voxframe.corpus.conditions import PERSON, Where, all_of, clauses
 from voxframe.corpus.job import Job
-from voxframe.corpus.reading import DTYPES, PERSON, Where, as_list
+from voxframe.corpus.reading import DTYPES
+from voxframe.corpus.where_text import Triple
 from voxframe.errors import CorpusError, OptionError
 from voxframe.schema import CORPUS_TABLES, JOBS, RECORDING_COLUMNS
 from voxframe.validators import name_list, shown
@@ -155,22 +155,20 @@ def resolve(
 ) -> tuple[Where | None, set[str] | None]:
     """Replace the conditions on metadata by conditions on the ids of the transcripts that match them."""
     not_about = _not_about(name, people=people)
-    clauses: list[Sequence[Any]] = []
+    resolved: list[list[Triple]] = []
     possible: set[str] | None = set()
-    for clause in _clauses(where):
-        mine = [triple for triple in clause if _is_condition(triple) and _is_about(triple[0], not_about, about)]
+    for clause in clauses(where):
+        mine = [triple for triple in clause if _is_about(triple[0], not_about, about)]
         if not mine:
-            clauses.append(clause)
+            resolved.append(clause)
             possible = None
             continue
         left = set(about.filter(all_of(mine, about.schema))[_ID].to_pylist())
         rest = [triple for triple in clause if triple not in mine]
-        clauses.append([(_ID, "in", sorted(left)), *rest])
+        resolved.append([(_ID, "in", sorted(left)), *rest])
         if possible is not None:
             possible |= left
-    if not clauses:
-        return where, None
-    return clauses, possible
+    return (resolved, possible) if resolved else (where, None)
 
 
 def with_metadata(
@@ -296,23 +294,9 @@ def _not_about(name: str, *, people: bool) -> list[str]:
     return [*own, PERSON.name] if people and "speaker" in own else own
 
 
-def _clauses(where: Where | None) -> list[Sequence[Any]]:
-    """Return conditions as a list of clauses, one of which must hold. A pyarrow expression has none."""
-    if where is None or isinstance(where, pc.Expression):
-        return []
-    given = as_list(where)
-    if given and all(isinstance(one, tuple) for one in given):
-        return [given]
-    return given if all(isinstance(clause, list | tuple) for clause in given) else []
-
-
 def _columns_of(where: Where | None) -> list[str]:
     """Return the columns of conditions."""
-    return [triple[0] for clause in _clauses(where) for triple in clause if _is_condition(triple)]
-
-
-def _is_condition(triple: object) -> bool:
-    return isinstance(triple, tuple) and len(triple) == 3 and isinstance(triple[0], str)
+    return [column for clause in clauses(where) for column, *_ in clause]
 
 
 def _is_about(column: str, own: Collection[str], about: pa.Table) -> bool:

@@ -18,8 +18,9 @@ from voxframe.analysis.recordings import as_a_part
 from voxframe.analysis.speaker_turns import TEXT, speaker_labels
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.catalog import clear_errors
+from voxframe.corpus.conditions import PERSON
 from voxframe.corpus.metadata import Metadata
-from voxframe.corpus.reading import DTYPES, PERSON, Ids, to_frame
+from voxframe.corpus.reading import DTYPES, Ids, to_frame
 from voxframe.corpus.speaker_names import SpeakerNames, checked_text
 from voxframe.errors import OptionError
 from voxframe.validators import shown

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import wraps
+from functools import lru_cache, wraps
+from itertools import accumulate
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pandas as pd
@@ -13,18 +16,17 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from voxframe.analysis.recordings import attach
-from voxframe.corpus import reading
+from voxframe.corpus import conditions, reading
 from voxframe.corpus.archive import Archive, MissingTranscriptError, changing, in_session
-from voxframe.corpus.metadata import Metadata, Wanted, is_named, with_metadata, without_person
+from voxframe.corpus.conditions import Where
+from voxframe.corpus.metadata import Metadata, Wanted, is_named, wanted_names, with_metadata, without_person
 from voxframe.corpus.people import People
-from voxframe.corpus.reading import Where
-from voxframe.corpus.recordings import in_where
 from voxframe.corpus.row_reading import Located
 from voxframe.corpus.speakers import CurrentNames
 from voxframe.corpus.store import EXPORTS
 from voxframe.corpus.tables import KINDS, PartDamagedError, PartReplacedError
 from voxframe.corpus.views import DamageError, View, lazy_frame, run_sql
-from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, PayloadError
+from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, MissingExtraError, PayloadError
 from voxframe.frames import joined, suited
 from voxframe.frames.corrected import correct_tables, with_original
 from voxframe.frames.passages import with_derived
@@ -41,16 +43,19 @@ from voxframe.schema import (
 from voxframe.validators import Integer, checked, name_list
 
 if TYPE_CHECKING:
+    import dask.dataframe as dd
     import polars as pl
 
 
 T = TypeVar("T")
 _Read = TypeVar("_Read", bound=Callable[..., Any])
 
-_PERSON = reading.PERSON.name
+_PERSON = conditions.PERSON.name
 _TRIES = 20  # reads of transcripts that other processes keep deleting
 _SHOWN = 5  # transcripts named in one warning
 _AT_A_TIME = 64  # transcripts in memory if rows are chosen by a column that is not stored, or the first rows are read
+#: Rows of a Dask partition: about 65 MB of words, and so few transcripts that their files are looked up one by one.
+_ROWS = 500_000
 _IN_CATEGORIES = 32  # transcripts in memory without categories
 #: Columns from which names of speakers are derived.
 _NAMING = ("transcript_id", "speaker", "channel", "utterance_idx", "start_ms")
@@ -151,7 +156,7 @@ class Query:
     ) -> pd.DataFrame:
         """Return one table over many transcripts."""
         limit = None if limit is None else checked("limit", limit, Integer(0))
-        where = in_where(where, self._archive.recordings.id)
+        where = conditions.with_ids(where, self._archive.recordings.id)
         names = None if columns is None else name_list(columns)
         rest, person = without_person(metadata)
         if person := person or _PERSON in (names or ()):
@@ -236,10 +241,10 @@ class Query:
         person: bool = False,
     ) -> pa.Table:
         """Return rows of one table in the order of `ids`, with corrections and the columns that a corpus adds."""
-        condition = reading.checked(name, where, person=True)
-        if (chosen := reading.checked_columns(name, columns, person=True)) is None:
+        condition = conditions.checked(name, where, person=True)
+        if (chosen := conditions.checked_columns(name, columns, person=True)) is None:
             chosen = [*CORPUS_TABLES[name].names, *([_PERSON] if person else [])]
-        if (allowed := reading.ids_of(where)) is not None:
+        if (allowed := conditions.ids_of(where)) is not None:
             ids = [transcript_id for transcript_id in ids if transcript_id in allowed]
         added = {*CORPUS_TABLES[name].names, _PERSON}.difference(TABLES[name].names)
         of_condition = {column for column in {*TABLES[name].names, *added} if column in str(condition)}
@@ -415,3 +420,69 @@ def _report(located: Located, wanted: int, *, asked: bool) -> None:
             CorpusWarning,
             stacklevel=caller(),
         )
+
+
+def dask_frame(
+    name: str, rows: dict[str, tuple[int, str | None]], path: Path, metadata: Wanted = False
+) -> dd.DataFrame:
+    """Return one table as a Dask DataFrame; see `Corpus.to_dask`."""
+    try:
+        import dask
+        import dask.dataframe as dd
+    except ModuleNotFoundError:
+        raise MissingExtraError("dask", "Corpus.to_dask") from None
+    more = wanted_names(metadata)
+    groups: list[list[str]] = [[]]
+    sizes = [0]
+    for transcript_id, (count, _) in rows.items():
+        if sizes[-1] and sizes[-1] + count > _ROWS:
+            groups.append([])
+            sizes.append(0)
+        groups[-1].append(transcript_id)
+        sizes[-1] += count
+    starts = [0, *accumulate(sizes)]
+    with dask.config.set({"dataframe.convert-string": False}):  # it would replace the dtypes of the dictionary
+        frame: dd.DataFrame = dd.from_map(
+            _partition,
+            groups,
+            sizes,
+            starts[:-1],
+            [[rows[transcript_id][1] for transcript_id in group] for group in groups],
+            path=path,
+            name=name,
+            metadata=more,
+            frame=secrets.token_hex(8),  # Dask takes equal arguments for equal results, and the corpus may have changed
+            meta=_query(path).table(name, groups[0][:1], metadata=more).iloc[:0],
+            divisions=(*starts[:-1], max(0, starts[-1] - 1)),
+            label=name,
+        )
+    return frame
+
+
+def _partition(
+    ids: Sequence[str],
+    rows: int,
+    first: int,
+    sources: Sequence[str | None],
+    *,
+    path: Path,
+    name: str,
+    metadata: Wanted,
+    frame: str,  # noqa: ARG001  tells frames apart
+    columns: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """Return the rows of some transcripts. This runs in a worker."""
+    query = _query(path)
+    found = query.table(name, ids, columns, metadata=metadata if columns is None else False)
+    if len(found) != rows or [query.source(name, transcript_id) for transcript_id in ids] != [*sources]:
+        raise CorpusError(f"transcripts of {path} were replaced since Corpus.to_dask was called; call it again")
+    found.index = pd.RangeIndex(first, first + rows)
+    return found
+
+
+@lru_cache(maxsize=8)
+def _query(path: Path) -> Query:
+    """Return the reader of a corpus, one per process: it keeps the manifests that it has read."""
+    archive = Archive(path)
+    metadata, names = Metadata(archive), CurrentNames(archive)
+    return Query(archive, metadata, names, People(archive, metadata, names.all))

@@ -1,29 +1,19 @@
-"""Reads of one table over many transcripts. Arrow selects columns and rows before they take memory."""
+"""DataFrames of the tables of a corpus, ids of transcripts, and the reasons why a table has no rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
-from operator import or_
 from typing import Any, TypeAlias
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from voxframe import frames
 from voxframe.analysis.speaker_turns import TEXT
-from voxframe.corpus.conditions import all_of
-from voxframe.corpus.where_text import parse
 from voxframe.errors import CorpusError
 from voxframe.schema import CORPUS_TABLES, REQUESTED_BY, SPEAKER_NAME, TABLES
-from voxframe.validators import name_list, nearest, shown
-
-#: Rows to read: text such as "confidence < 0.5 and speaker == 'A'", a pyarrow expression, or conditions as for
-#: `pandas.read_parquet(filters=...)`: (column, operator, value) triples that must all hold, or a list of such lists,
-#: one of which must hold.
-Where: TypeAlias = "str | pc.Expression | Sequence[tuple[str, str, Any]] | Sequence[Sequence[tuple[str, str, Any]]]"
+from voxframe.validators import nearest, shown
 
 #: Transcripts: an id or an object with an `id`, an iterable of these, or a DataFrame with a column `transcript_id`.
 Ids: TypeAlias = "str | Iterable[str] | pd.DataFrame"
@@ -31,9 +21,6 @@ Ids: TypeAlias = "str | Iterable[str] | pd.DataFrame"
 _SHOWN = 5  # transcripts named in one warning
 #: The warning about an empty list or DataFrame of transcripts.
 NONE_GIVEN = "no transcripts were given, so there are no rows: the list or DataFrame is empty; pass at least one"
-#: Column on request: the person of each row (`corpus.speakers.assign`).
-PERSON = pa.field("person", pa.string())
-
 #: Pandas dtypes of the Arrow types that pyarrow would convert to other dtypes.
 DTYPES: dict[pa.DataType, Any] = {
     **({pa.string(): TEXT, pa.large_string(): TEXT} if frames.TEXT_DTYPE == TEXT else {}),  # object with pandas 2
@@ -118,61 +105,6 @@ def _why_failed(row: Mapping[str, Any]) -> str:
     return f"{_named(row['transcript_id'])} ({why})"
 
 
-def checked_columns(name: str, columns: Sequence[str] | None, *, person: bool = False) -> list[str] | None:
-    """Return the names of the columns to read; None for all."""
-    chosen = None if columns is None else list(dict.fromkeys(name_list(columns)))
-    for column in chosen or ():
-        check_column(name, column, person=person)
-    return chosen
-
-
-def checked(name: str, where: Where | None, *, person: bool = False) -> pc.Expression | None:
-    """Return conditions as a pyarrow expression over a table of a corpus. None: no conditions."""
-    condition = expression(name, where, person=person)
-    try:
-        if condition is not None:
-            empty = CORPUS_TABLES[name].empty
-            ds.dataset(empty.append_column(PERSON, pa.array([], PERSON.type)) if person else empty).to_table(
-                filter=condition
-            )
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as e:
-        raise CorpusError(
-            f"where={where!r} cannot be answered ({str(e).splitlines()[0]}); "
-            f"voxframe.describe({name!r}) says what type each column has"
-        ) from None
-    return condition
-
-
-def as_list(where: str | Sequence[Any]) -> list[Any]:
-    """Return conditions that are no pyarrow expression as a list."""
-    if not isinstance(where, Iterable) or isinstance(where, bytes):
-        raise CorpusError(
-            "where takes text such as \"speaker == 'A'\", (column, operator, value) triples, or an expression of "
-            f"pyarrow, not {where!r}"
-        )
-    given: list[Any] = parse(where) if isinstance(where, str) else list(where)
-    return [tuple(given)] if given and isinstance(given[0], str) else given  # one condition, not in a list
-
-
-def ids_of(where: Where | None) -> set[str] | None:
-    """Return the ids of the transcripts that conditions allow; None if they allow any."""
-    if where is None or isinstance(where, pc.Expression):
-        return None
-    clauses = as_list(where)
-    clauses = [clauses] if clauses and isinstance(clauses[0], tuple) else clauses
-    allowed = set[str]()
-    for clause in clauses:
-        ids = [
-            {value} if operator in ("=", "==") else set(value)
-            for column, operator, value in clause
-            if column == "transcript_id" and operator in ("=", "==", "in")
-        ]
-        if not ids:
-            return None
-        allowed |= set.intersection(*ids)
-    return allowed if clauses else None
-
-
 def to_frame(name: str, table: pa.Table) -> pd.DataFrame:
     """Return a table of a corpus, with all or some of its columns, as a DataFrame."""
     if table.column_names == list(CORPUS_TABLES[name].names):
@@ -209,33 +141,3 @@ def _add_columns(frame: pd.DataFrame, table: pa.Table) -> None:
             frame.insert(place, name, frames.text_array(table[name]))
         else:
             frame.insert(place, name, table.select([name]).to_pandas(types_mapper=DTYPES.get)[name].array)
-
-
-def expression(name: str, where: Where | None, *, person: bool = False) -> pc.Expression | None:
-    """Return conditions as a pyarrow expression, or None if there are none; the arguments are those of `checked`."""
-    if where is None or isinstance(where, pc.Expression):
-        return where
-    conditions = as_list(where)
-    for condition in conditions:
-        if not condition:
-            raise CorpusError("where has an empty list of conditions; leave it out, or name a condition in it")
-        for triple in condition if isinstance(condition, list) else [condition]:
-            if not (isinstance(triple, tuple) and len(triple) == 3 and isinstance(triple[0], str)):
-                raise CorpusError(
-                    f"where takes (column, operator, value) triples such as ('speaker', '==', 'A'), or an expression "
-                    f"of pyarrow, not {triple!r}"
-                )
-            check_column(name, triple[0], person=person)
-    if not conditions:
-        return None
-    clauses = conditions if not isinstance(conditions[0], tuple) else [conditions]
-    schema = CORPUS_TABLES[name].arrow
-    schema = schema.append(PERSON) if person else schema
-    return reduce(or_, (all_of(clause, schema) for clause in clauses))
-
-
-def check_column(name: str, column: str, *, person: bool) -> None:
-    """Check that a table has a column."""
-    names = CORPUS_TABLES[name].names
-    if column not in names and not (person and column == PERSON.name and "speaker" in names):
-        raise CorpusError(f"the table {name!r} has no column {column!r}; it has {', '.join(names)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,7 +16,6 @@ from voxframe._text import masked, storable
 from voxframe.corpus.catalog import Catalog
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.store import Store
-from voxframe.corpus.where_text import parse
 from voxframe.errors import CorpusError
 from voxframe.schema import CORPUS_TABLES, RECORDING_COLUMNS
 from voxframe.validators import shown
@@ -131,34 +130,3 @@ def one_id(given: str, is_id: Callable[[str], bool], with_name: Callable[[str], 
             "Corpus.jobs() shows the options of each"
         )
     return found[0] if len(found) == 1 else given
-
-
-def in_where(where: Any, id_of: Callable[[str], str]) -> Any:
-    """Return conditions with ids instead of names of recordings in the conditions on `transcript_id`."""
-    if isinstance(where, str) and _ID in where:
-        where = parse(where)
-    if isinstance(where, Iterator):
-        where = list(where)
-    if not isinstance(where, list | tuple):
-        return where
-    if len(where) == 3 and isinstance(where[0], str) and isinstance(where[1], str):
-        column, operator, value = where
-        value = _plain(value)
-        if column == _ID and isinstance(value, list | tuple | set | frozenset):
-            value = [id_of(one) if isinstance(one, str) else one for one in value]
-        elif column == _ID and isinstance(value, str):  # None stands for null
-            value = id_of(value)
-        return (column, operator, value) if isinstance(where, tuple) else [column, operator, value]
-    return [in_where(part, id_of) for part in where] if all(isinstance(p, list | tuple) for p in where) else where
-
-
-def _plain(value: Any) -> Any:
-    """Return a value of pyarrow or NumPy as a Python value, and an iterator as a list."""
-    if getattr(getattr(value, "dtype", None), "kind", "") == "M":
-        import pandas as pd  # not at the top: processes that store payloads need none
-
-        value = pd.to_datetime(value)  # `tolist` of NumPy would make nanoseconds integers
-    for name in ("as_py", "to_pylist", "tolist"):  # a scalar and an array of pyarrow; an array and a scalar of NumPy
-        if (convert := getattr(value, name, None)) is not None:
-            return convert()
-    return list(value) if isinstance(value, Iterator) else value

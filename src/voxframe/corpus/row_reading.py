@@ -35,19 +35,12 @@ _MOST = 1 << 30  # bytes of a column that is copied: positions in a chunk of tex
 
 @dataclass(frozen=True)
 class Located:
-    """The places of the rows of transcripts.
+    """The places of the rows of transcripts."""
 
-    Attributes:
-        members: Those in parts.
-        loose: Rows that could not be written.
-        sources: What these were made from.
-        bad: Transcripts that cannot be read, with the error.
-    """
-
-    members: dict[str, Member] = field(default_factory=dict)
-    loose: dict[str, pa.Table] = field(default_factory=dict)
-    sources: dict[str, str] = field(default_factory=dict)
-    bad: list[tuple[str, Exception]] = field(default_factory=list)
+    members: dict[str, Member] = field(default_factory=dict)  # those in parts
+    loose: dict[str, pa.Table] = field(default_factory=dict)  # rows that could not be written
+    sources: dict[str, str] = field(default_factory=dict)  # what these were made from
+    bad: list[tuple[str, Exception]] = field(default_factory=list)  # transcripts that cannot be read, with the error
 
     def has(self, transcript_id: str) -> bool:
         """Return True if a transcript can be read."""

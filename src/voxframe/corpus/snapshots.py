@@ -30,14 +30,14 @@ from tqdm.auto import tqdm
 from voxframe._files import private_folder, sync
 from voxframe._text import quantity
 from voxframe.analysis.recordings import attach, repeated
-from voxframe.corpus import reading
+from voxframe.corpus import conditions, reading
 from voxframe.corpus.archive import Archive, MissingTranscriptError, changing
 from voxframe.corpus.catalog import clear_errors
+from voxframe.corpus.conditions import Where, with_ids
 from voxframe.corpus.metadata import Metadata, Wanted, is_named, to_frame, wanted_names, with_metadata
 from voxframe.corpus.opening import read_json
 from voxframe.corpus.query import Query
-from voxframe.corpus.reading import Where
-from voxframe.corpus.recordings import in_where, one_id
+from voxframe.corpus.recordings import one_id
 from voxframe.corpus.row_reading import FORMAT
 from voxframe.corpus.store import EXPORTS, View, check_writable
 from voxframe.corpus.store import folder as make_folder
@@ -100,7 +100,7 @@ class Snapshot:
         if name == _METADATA:
             raise CorpusError("metadata is not a table; use Snapshot.metadata(), or metadata=... to join it to a table")
         wanted = None if ids is None else list(dict.fromkeys(map(self._id, reading.identifiers(ids))))
-        where = in_where(where, self._id)
+        where = with_ids(where, self._id)
         columns, metadata = None if columns is None else name_list(columns), wanted_names(metadata)
         if absent := [transcript_id for transcript_id in wanted or () if transcript_id not in self._names]:
             raise CorpusError(f"{self!r} has no transcript {absent[0]!r}; ids() lists its transcripts")
@@ -185,12 +185,12 @@ class Snapshot:
         where: Where | None,
     ) -> pd.DataFrame:
         try:
-            condition = reading.expression(name, where)
+            condition = conditions.expression(name, where)
             if ids is not None:
                 wanted = pc.field("transcript_id").isin(list(ids))
                 condition = wanted if condition is None else wanted & condition
-            chosen = reading.checked_columns(name, columns)
-            rows = data.to_table(columns=chosen, filter=reading.checked(name, condition))
+            chosen = conditions.checked_columns(name, columns)
+            rows = data.to_table(columns=chosen, filter=conditions.checked(name, condition))
             return attach(reading.to_frame(name, rows), self)
         except CorpusError:
             try:

@@ -36,19 +36,14 @@ def unchanged(positions: Iterable[int], made_for: Mapping[int, Fingerprint], tur
 
 @dataclass(frozen=True)
 class SpeakerNames:
-    """Names of the speakers of one transcript.
+    """Names of the speakers of one transcript."""
 
-    Attributes:
-        speakers: Name of each speaker by label ("A"; "channel 1" if only channels are known).
-        turns: Speaker of single turns by `utterance_idx`: a label or a name.
-        made: Time of the change, UTC.
-        made_for: Fingerprints that these turns had at that time.
-    """
-
+    # name of each speaker by label ("A"; "channel 1" if only channels are known)
     speakers: Mapping[str, str] = field(default_factory=dict)
+    # speaker of single turns by `utterance_idx`: a label or a name
     turns: Mapping[int, str] = field(default_factory=dict)
-    made: str = ""
-    made_for: Mapping[int, Fingerprint] = field(default_factory=dict)
+    made: str = ""  # time of the change, UTC
+    made_for: Mapping[int, Fingerprint] = field(default_factory=dict)  # fingerprints that these turns had at that time
 
     def still_valid(self, turns: pa.Table) -> SpeakerNames:
         """Return the names without those of turns that have changed since."""

@@ -58,18 +58,12 @@ _TRIES = 10
 
 
 class Stored(NamedTuple):
-    """A payload with the marks of its file.
+    """A payload with the marks of its file."""
 
-    Attributes:
-        raw: The payload.
-        content: Hash of the compressed payload, or of the file if another program wrote it; and of the analysis.
-        stamp: A text that changes if the file is replaced.
-        analysis: Result of `corpus.analyze`, as a JSON object: `fields` of the payload, and what they were made from.
-    """
-
-    raw: bytes
-    content: str
-    stamp: str
+    raw: bytes  # the payload
+    content: str  # hash of the compressed payload, or of the file if another program wrote it; and of the analysis
+    stamp: str  # A text that changes if the file is replaced
+    # result of `corpus.analyze`, as a JSON object: `fields` of the payload, and what they were made from
     analysis: bytes | None = None
 
     @property

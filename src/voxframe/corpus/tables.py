@@ -73,19 +73,13 @@ class PartDamagedError(Exception):
 
 
 class Member(NamedTuple):
-    """A transcript of a part: its position there, and what its rows were made from.
-
-    Attributes:
-        source: Hash of the payloads, and of the edits if there are any.
-        stamp: Size and time of the files of these payloads.
-        status: Status of the transcript.
-    """
+    """A transcript of a part: its position there, and what its rows were made from."""
 
     part: int
     place: int
-    source: str
-    stamp: str
-    status: str | None
+    source: str  # hash of the payloads, and of the edits if there are any
+    stamp: str  # size and time of the files of these payloads
+    status: str | None  # status of the transcript
 
 
 class NewMember(NamedTuple):

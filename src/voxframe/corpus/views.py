@@ -35,14 +35,10 @@ _JOINED = (SPEAKER_NAME.name, *RECORDING_COLUMNS)
 
 
 class View(NamedTuple):
-    """The rows of a table, and what is joined to them.
+    """The rows of a table, and what is joined to them."""
 
-    Attributes:
-        rows: Datasets with the current rows of transcripts.
-        added: Columns that the corpus adds, with the key of the table. A null name of a speaker means the label.
-    """
-
-    rows: Sequence[ds.Dataset]
+    rows: Sequence[ds.Dataset]  # datasets with the current rows of transcripts
+    # Columns that the corpus adds, with the key of the table. A null name of a speaker means the label
     added: pa.Table | None
 
 

@@ -54,26 +54,17 @@ _PATIENCE_S = 30.0  # after an error, for a process to write its last payloads a
 
 
 class Task(NamedTuple):
-    """A payload to store, or tables to rebuild.
+    """A payload to store, or tables to rebuild."""
 
-    Attributes:
-        transcript_id: Id of the transcript.
-        view: Kind of response.
-        payload: The payload to store with its tables. None: rebuild the tables of the stored payload.
-        replace: Replace a different payload of the transcript.
-        recording: Record of the recording, to store with the payload.
-        early: Id, status and URL, if only the beginning of the payload was read. It is stored only if decoding all of
-            it gives the same values. None: all of it was read.
-        document: Result of `frames.decode_transcript` for the payload; another process decodes it again.
-    """
-
-    transcript_id: str
-    view: View
-    payload: bytes | None = None
-    replace: bool = False
-    recording: Mapping[str, str | None] | None = None
+    transcript_id: str  # id of the transcript
+    view: View  # kind of response
+    payload: bytes | None = None  # The payload to store with its tables. None: rebuild the tables of the stored payload
+    replace: bool = False  # replace a different payload of the transcript
+    recording: Mapping[str, str | None] | None = None  # record of the recording, to store with the payload
+    # Id, status and URL, if only the beginning of the payload was read. It is stored only if decoding all of it
+    # gives the same values. None: all of it was read
     early: Sequence[str | None] | None = None
-    document: Any = None
+    document: Any = None  # result of `frames.decode_transcript` for the payload; another process decodes it again
 
 
 #: Number of a call of `StoringProcesses.do`, and its tasks.
@@ -81,15 +72,12 @@ _Tasks: TypeAlias = tuple[int, list[Task]]
 
 
 class Result(NamedTuple):
-    """Result of a task: False if nothing had to be done, and the reason if it failed.
-
-    Attributes:
-        other: The payload, if only its beginning was read, and decoding it gave other values, unknown fields or an
-            error. It was not stored. None for all others.
-    """
+    """Result of a task: False if nothing had to be done, and the reason if it failed."""
 
     done: bool
     error: str | None = None
+    # The payload, if only its beginning was read, and decoding it gave other values, unknown fields or an
+    # error. It was not stored. None for all others
     other: bytes | None = None
 
 
@@ -296,11 +284,7 @@ class _Answer(NamedTuple):
 
 
 class _Connection:
-    """The pipes to another process.
-
-    Attributes:
-        sent: Number of lists of tasks without results.
-    """
+    """The pipes to another process."""
 
     def __init__(self, child: subprocess.Popen[bytes]) -> None:
         assert child.stdin is not None

@@ -16,9 +16,10 @@ from voxframe import frames
 from voxframe.analysis.recordings import Source as NameSource
 from voxframe.analysis.recordings import attach
 from voxframe.corpus import Corpus
+from voxframe.corpus.conditions import Where, checked
 from voxframe.corpus.corpus import chosen_corpus
 from voxframe.corpus.importing import UnreadableFileError, payload_stem
-from voxframe.corpus.reading import NONE_GIVEN, Where, checked, to_frames, unfinished, why_empty
+from voxframe.corpus.reading import NONE_GIVEN, to_frames, unfinished, why_empty
 from voxframe.corpus.recordings import RecordingNames
 from voxframe.corpus.services import check_client
 from voxframe.corpus.speaker_names import with_names

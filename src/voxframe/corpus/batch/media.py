@@ -45,17 +45,11 @@ _WRITE_S = 3.0
 
 @dataclass(frozen=True)
 class Media:
-    """Identity of a recording.
+    """Identity of a recording."""
 
-    Attributes:
-        identity: "sha256:" and the hash of the bytes, or the URL.
-        signature: Text that changes when the file changes. Empty for a URL.
-        audio_duration_s: Duration in seconds, if known.
-    """
-
-    identity: str
-    signature: str
-    audio_duration_s: float | None = None
+    identity: str  # "sha256:" and the hash of the bytes, or the URL
+    signature: str  # Text that changes when the file changes. Empty for a URL
+    audio_duration_s: float | None = None  # duration in seconds, if known
 
 
 #: Prefix of the identity of an unreadable file, followed by its path.
@@ -233,17 +227,11 @@ def _is_settled(before: str) -> bool:
 
 @dataclass(frozen=True)
 class Recording:
-    """One recording of a batch.
+    """One recording of a batch."""
 
-    Attributes:
-        source: Path or URL.
-        metadata: Columns about it, by name.
-        name: Its name, if the user gave one.
-    """
-
-    source: str
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    name: str | None = None
+    source: str  # path or URL
+    metadata: Mapping[str, Any] = field(default_factory=dict)  # columns about it, by name
+    name: str | None = None  # its name, if the user gave one
 
 
 def one_source(given: object) -> str:

@@ -34,17 +34,11 @@ _READERS = 4
 
 @dataclass(frozen=True)
 class Step:
-    """Plan for one recording.
+    """Plan for one recording."""
 
-    Attributes:
-        job: Its job, as in the ledger or as it would be added.
-        verdict: What would happen to it.
-        source: Path or URL, as given.
-    """
-
-    job: Job
-    verdict: Verdict
-    source: str
+    job: Job  # its job, as in the ledger or as it would be added
+    verdict: Verdict  # what would happen to it
+    source: str  # path or URL, as given
 
 
 @dataclass(frozen=True)

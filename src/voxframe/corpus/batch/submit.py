@@ -30,11 +30,7 @@ if TYPE_CHECKING:
 
 
 class Sender:
-    """Submits recordings. Safe to use from several threads.
-
-    Attributes:
-        asked: Keys of the jobs that were requested by this object, not by another process.
-    """
+    """Submits recordings. Safe to use from several threads."""
 
     def __init__(self, ledger: Ledger, client: Client, throttle: AdaptiveThrottle, stop: threading.Event) -> None:
         self._ledger, self._client, self._throttle, self._stop = ledger, client, throttle, stop

@@ -57,12 +57,7 @@ def _request(client: Client, transcript_id: str) -> tuple[Transcript, str | None
 
 
 class Fetching:
-    """State shared by the threads of a sync.
-
-    Attributes:
-        ended: Jobs that finished, including those that could not be fetched.
-        failed: Those of them that failed or could not be fetched.
-    """
+    """State shared by the threads of a sync."""
 
     def __init__(self, archive: Archive, ledger: Ledger, client: Client, concurrency: int) -> None:
         self._archive, self._ledger, self._client = archive, ledger, client
@@ -141,13 +136,7 @@ class Fetching:
 
 
 class Adoption:
-    """State shared by the threads that fetch the transcripts of jobs that the corpus does not know.
-
-    Attributes:
-        adopted: Transcripts that became jobs of the corpus.
-        fetched: Those of them that are finished and were fetched.
-        refused: Errors of the transcripts that could not be fetched, by id.
-    """
+    """State shared by the threads that fetch the transcripts of jobs that the corpus does not know."""
 
     def __init__(self, archive: Archive, ledger: Ledger, client: Client) -> None:
         self._archive, self._ledger, self._client = archive, ledger, client

@@ -13,11 +13,11 @@ import pyarrow as pa
 from voxframe.analysis.grouping import people_of
 from voxframe.analysis.recordings import attach
 from voxframe.corpus.archive import Archive, in_session
+from voxframe.corpus.conditions import Where, with_ids
 from voxframe.corpus.metadata import Metadata, Wanted, apart, is_named, join, resolve, without_person
 from voxframe.corpus.people import People
 from voxframe.corpus.query import Query
-from voxframe.corpus.reading import DTYPES, Where, to_frame
-from voxframe.corpus.recordings import in_where
+from voxframe.corpus.reading import DTYPES, to_frame
 from voxframe.corpus.search.concordance import SearchQuery, find_in_context, labelled, speaker_list
 from voxframe.corpus.search.counts import GROUPS, counts, group_columns
 from voxframe.corpus.search.index import SearchIndex
@@ -347,7 +347,7 @@ class Search:
     def _resolved(self, table: Table, rows: RowFilter) -> tuple[RowFilter, pa.Table | None]:
         """Return the filter with checked ids and without conditions on metadata, and the metadata if they are used."""
         wanted = self._known(rows.ids)
-        where = in_where(rows.where, self._archive.recordings.id)
+        where = with_ids(rows.where, self._archive.recordings.id)
         if not is_named(table.name, None, where, rows.metadata):
             return rows._replace(ids=wanted, where=where), None
         about = apart(self._metadata.to_arrow(wanted), table.names)

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from voxframe._text import UNSPACED, join_words
 from voxframe.analysis.search_terms import Term, Variant, parse, variants
-from voxframe.corpus.reading import Where, expression
+from voxframe.corpus.conditions import Where, expression
 from voxframe.corpus.search.manifest import OpenIndex
 from voxframe.corpus.search.segment import IndexSegment, Ints
 from voxframe.corpus.speaker_names import with_names
@@ -43,17 +43,11 @@ def labelled(table: pa.Table) -> pa.Table:
 
 @dataclass(frozen=True)
 class SearchQuery:
-    """Checked search terms.
+    """Checked search terms."""
 
-    Attributes:
-        texts: The terms as given.
-        terms: The parsed words of each.
-        slop: Maximum number of words from the first to the last, in any order. None: phrases.
-    """
-
-    texts: tuple[str, ...]
-    terms: tuple[list[Term], ...]
-    slop: int | None
+    texts: tuple[str, ...]  # the terms as given
+    terms: tuple[list[Term], ...]  # the parsed words of each
+    slop: int | None  # Maximum number of words from the first to the last, in any order. None: phrases
 
     @classmethod
     def check(cls, queries: str | Iterable[str], slop: int | None, *, regex: bool = False) -> SearchQuery:

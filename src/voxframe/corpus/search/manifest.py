@@ -102,17 +102,12 @@ def _tier(words: int) -> int:
 
 @dataclass(frozen=True)
 class OpenIndex:
-    """The search index at one moment.
+    """The search index at one moment."""
 
-    Attributes:
-        segments: Its segments.
-        ranks: For each segment, the rank of every document among all transcripts. -1 if it was replaced or removed.
-        ids: Ids of all transcripts, sorted.
-    """
-
-    segments: tuple[IndexSegment, ...]
+    segments: tuple[IndexSegment, ...]  # its segments
+    # For each segment, the rank of every document among all transcripts. -1 if it was replaced or removed
     ranks: tuple[npt.NDArray[np.int64], ...]
-    ids: pa.Array
+    ids: pa.Array  # ids of all transcripts, sorted
 
     @cached_property
     def known(self) -> frozenset[str]:

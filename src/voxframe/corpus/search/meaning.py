@@ -20,7 +20,7 @@ from voxframe._text import join_words
 from voxframe.analysis.sentence_clusters import kmeans, typical_words
 from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.reading import Where, expression
+from voxframe.corpus.conditions import Where, expression
 from voxframe.corpus.search.concordance import Namer, select_rows
 from voxframe.corpus.search.segment import Ints
 from voxframe.corpus.search.sentence_index import COLUMNS, SentenceIndex, SentenceView

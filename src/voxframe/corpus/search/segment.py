@@ -49,31 +49,18 @@ _SPAN_CHANGES = ("doc", "channel", "speaker", "utterance_idx")
 
 @dataclass(frozen=True)
 class Voices:
-    """The combinations of speaker and channel in each document of a segment.
+    """The combinations of speaker and channel in each document of a segment."""
 
-    Attributes:
-        values: Distinct values of each column, such as the speaker labels.
-        doc: Document of each combination, in order.
-        code: Index of its values among all combinations of values; see `numpy.unravel_index`.
-        words: Number of its searchable words.
-        first: First combination of each document.
-        of_token: For each token, the index of its combination in its document.
-    """
-
-    values: tuple[pa.Array, ...]
-    doc: Ints
-    code: Ints
-    words: Ints
-    first: Ints
-    of_token: Ints
+    values: tuple[pa.Array, ...]  # distinct values of each column, such as the speaker labels
+    doc: Ints  # document of each combination, in order
+    code: Ints  # index of its values among all combinations of values; see `numpy.unravel_index`
+    words: Ints  # number of its searchable words
+    first: Ints  # first combination of each document
+    of_token: Ints  # for each token, the index of its combination in its document
 
 
 class IndexSegment:
-    """The lists of a segment as Arrow arrays, or as NumPy views if they hold no nulls.
-
-    Args:
-        table: Table with one row, as returned by `build` or `merge`.
-    """
+    """The lists of a segment as Arrow arrays, or as NumPy views if they hold no nulls."""
 
     ids: pa.Array
     forms: pa.Array
@@ -203,11 +190,7 @@ def build(transcripts: Mapping[str, pa.Table]) -> pa.Table:
 
 
 def _inner(forms: pa.Array, word_form: Ints, token_word: Ints, begins: npt.NDArray[np.bool_]) -> Ints:
-    """Return the tokens that continue the word of the token before.
-
-    Args:
-        begins: True for each row of another transcript, channel or speaker than the row before.
-    """
+    """Return the tokens that continue the word of the token before."""
     unspaced = np.fromiter(map(is_unspaced, forms.to_pylist()), bool, len(forms))[word_form]
     if not unspaced.any():
         return np.empty(0, np.int32)

@@ -110,14 +110,7 @@ class SentencePart:
 
 
 class SentenceView:
-    """All sentences of a corpus at one moment.
-
-    Args:
-        parts: Parts, each with the ids of the transcripts whose sentences count.
-
-    Attributes:
-        table: The columns `COLUMNS`. The sentences of a transcript are together and in order.
-    """
+    """All sentences of a corpus at one moment."""
 
     def __init__(self, parts: Sequence[tuple[SentencePart, set[str]]]) -> None:
         self.parts = parts
