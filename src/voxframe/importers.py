@@ -164,11 +164,22 @@ def _json_format(data: bytes) -> tuple[str, Callable[[], Any]] | None:
         document = orjson.loads(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, orjson.JSONDecodeError):
         document = _lenient(data)
+    if _NULL_TEXT.search(data):
+        document = _without_null_texts(document)
+    return _engine_of(document)
+
+
+def _engine_of(document: Any) -> tuple[str, Callable[[], Any]] | None:
+    """Return the name and the reader of a document of another engine, or of a list of such documents."""
+    if isinstance(document, list) and document and all(map(_is_whole, document)):
+        parts = [part for part in map(_engine_of, document) if part is not None]
+        if len(parts) < len(document):
+            return None
+        readers = [read for _, read in parts]
+        return parts[0][0], readers[0] if len(parts) == 1 else partial(_several, readers)
     if isinstance(document, list):
         tasks = [row for row in document if isinstance(row, dict) and row.keys() & {"annotations", "predictions"}]
         document = {"tasks": document} if tasks else {"segments": document}
-    if _NULL_TEXT.search(data):
-        document = _without_null_texts(document)
     if not isinstance(document, Mapping):
         return None
     for inner in (document, *_inner(document)):
@@ -179,18 +190,36 @@ def _json_format(data: bytes) -> tuple[str, Callable[[], Any]] | None:
     return None
 
 
+def _is_whole(document: Any) -> bool:
+    """Return True for a transcript, and False for a segment: an object with a list of timed texts, but no time."""
+    if not isinstance(document, Mapping) or is_spoken([document]):
+        return False
+    return any(is_spoken(document.get(name)) for name in ("segments", "chunks"))
+
+
+def _several(readers: list[Callable[[], Any]]) -> list[tuple[str, Any]]:
+    """Return the payloads of several documents of one recording each, with their numbers."""
+    return [(str(n), read()) for n, read in enumerate(readers)]
+
+
 def _inner(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the objects inside an envelope, such as {"output": {"segments": [...]}}, and lists of timed texts."""
     if document.keys() & {"words", "utterances", "text"}:  # it has the transcript itself
         return []
-    values = [value for value in document.values() if isinstance(value, dict) or is_spoken(value)]
+    values = [
+        value[0] if isinstance(value, list) and len(value) == 1 and _is_whole(value[0]) else value
+        for value in document.values()
+    ]
+    values = [value for value in values if isinstance(value, dict) or is_spoken(value)]
     return [{"segments": value} if isinstance(value, list) else value for value in values]
 
 
 def _envelope(document: Mapping[str, Any], inner: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields beside the one that has the transcript."""
     read = (inner, inner.get("segments"))
-    return {name: value for name, value in document.items() if not any(value is part for part in read)}
+    return {
+        name: value for name, value in document.items() if not any(value is part or value == [part] for part in read)
+    }
 
 
 def _whole(read: Callable[[Any], Any], document: Any, envelope: Mapping[str, Any]) -> Any:

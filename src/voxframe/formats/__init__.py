@@ -141,7 +141,7 @@ FORMATS: dict[str, Format] = {
         "Amazon Transcribe",
         (".json",),
         "json",
-        lambda d: _has("results.items")(d) or _has("results.channel_labels.channels")(d),
+        lambda d: any(_has(f"results.{at}")(d) for at in ("items", "audio_segments", "channel_labels.channels")),
         engines.aws,
     ),
     "azure": Format(
@@ -284,7 +284,7 @@ FORMATS: dict[str, Format] = {
         has_names=True,
     ),
     "txt": Format(
-        "plain text (InqScribe, MAXQDA, f4, Otter, Teams)",
+        "plain text (InqScribe, MAXQDA, f4, Otter, Rev, Trint, Sonix, Descript, Zoom, Teams)",
         (".txt",),
         read=text_readers.plain,
         write=text_writers.txt,

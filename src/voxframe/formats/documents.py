@@ -9,9 +9,9 @@ from typing import Any
 
 from voxframe._text import one_line
 from voxframe.errors import MissingExtraError, PayloadError
-from voxframe.formats.names import with_names
+from voxframe.formats.names import CLOCK, with_names, without_heading
 from voxframe.formats.payload import SpokenTurn, from_turns, ms
-from voxframe.formats.text_readers import CLOCK, plain
+from voxframe.formats.text_readers import plain
 
 _BOLD = re.compile(r"(?:\*\*|__)(.+?)(?:\*\*|__)")
 _ESCAPE = re.compile(r"\\([^\w\s])")
@@ -95,4 +95,5 @@ def _of_paragraphs(paragraphs: list[tuple[str, str]], text: str | None, *, carry
             turns.append(SpokenTurn(said, ms(time[1]) if time else None, None, name))
         elif said := one_line(bold + rest):
             turns.append(SpokenTurn(said))
-    return from_turns(turn for turn in with_names(turns, carry=carry) if turn.text)
+    heading = without_heading(turns)
+    return heading | from_turns(turn for turn in with_names(turns, carry=carry) if turn.text)

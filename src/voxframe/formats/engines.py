@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, TypeAlias
@@ -105,31 +106,52 @@ def rev(document: Document) -> dict[str, Any]:
 
 
 def aws(document: Document) -> dict[str, Any]:
-    """Read the output of Amazon Transcribe. Source: its developer guide, "Data input and output"."""
+    """Read the output of Amazon Transcribe: its items, or else its segments.
+
+    A word without a speaker has that of the last item or segment of `speaker_labels` that begins no later. Source: its
+    developer guide, "Data input and output".
+    """
     results = document["results"]
-    speakers = {
-        item.get("start_time"): segment.get("speaker_label")
-        for segment in (results.get("speaker_labels") or {}).get("segments") or ()
-        for item in segment.get("items") or ()
-    }
+    spoken_by = list[tuple[float, Any]]()  # the starts of items, or of segments without any, and their speakers
+    for segment in (results.get("speaker_labels") or {}).get("segments") or ():
+        for item in segment.get("items") or (segment,):
+            spoken_by.append((float(item["start_time"]), segment.get("speaker_label")))
+    spoken_by.sort(key=lambda pair: pair[0])
     channels = [
         (c.get("channel_label"), c["items"]) for c in (results.get("channel_labels") or {}).get("channels") or ()
     ]
     words = list[SpokenWord]()
-    for channel, items in channels or [(None, results["items"])]:
+    for channel, items in channels or [(None, results.get("items") or ())]:
         for item in items:
             best = item["alternatives"][0]
             if item["type"] == "punctuation":
                 if words:
                     words[-1] = words[-1]._replace(text=words[-1].text + best["content"])
                 continue
-            speaker = item.get("speaker_label", speakers.get(item.get("start_time")))
+            speaker = item.get("speaker_label")
+            if speaker is None and item.get("start_time") and spoken_by:
+                before = bisect(spoken_by, float(item["start_time"]), key=lambda pair: pair[0])
+                speaker = spoken_by[max(0, before - 1)][1]
             times = ms(item.get("start_time")), ms(item.get("end_time"))
             sure = number(best.get("confidence"))
             words.append(SpokenWord(best["content"], *times, sure, label(speaker), channel, item))
     text = " ".join(part["transcript"] for part in results.get("transcripts") or ())
     words = in_time(words) if channels else words
-    return from_words(words, id=document.get("jobName"), text=text, **language_fields(results.get("language_code")))
+    fields = {"id": document.get("jobName"), "text": text, **language_fields(results.get("language_code"))}
+    if words:
+        return from_words(words, **fields)
+    turns = [
+        SpokenTurn(
+            segment["transcript"],
+            ms(segment.get("start_time")),
+            ms(segment.get("end_time")),
+            label(segment.get("speaker_label")),
+            channel=label(segment.get("channel_label")),
+            source=segment,
+        )
+        for segment in results.get("audio_segments") or ()
+    ]
+    return from_turns(turns, **fields)
 
 
 def azure(document: Document) -> dict[str, Any]:

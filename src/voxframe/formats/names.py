@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from voxframe._text import PAUSE_MS, join_words, one_line, quantity, split_words
 from voxframe.errors import PayloadWarning
@@ -15,39 +15,69 @@ from voxframe.formats.result import Losses
 _WORD = r"[^\W_a-z][\w.'’\-]*"
 _PARTICLES = "de|del|der|da|di|du|la|le|el|al|bin|ibn|van|von|den|ten|ter|zu|of|and|&"
 _LABEL = r"(?i:speaker|spkr?|participant|interviewer|interviewee|moderator|host|guest|question|answer)[ _\-]?\w*"
-_NAME = rf"(?:{_LABEL}|{_WORD}(?: (?:{_WORD}|(?:{_PARTICLES})(?= )|\d+)){{0,5}}(?: \([^()]{{1,30}}\))?)"
-#: A name and a colon at the beginning of a text, such as "Anna Smith: ", "[SPEAKER_00]: " or ">> ANNA: ".
-PREFIX = re.compile(
-    rf"^\s*(?:>+\s*|[-–—]\s+)?(?:\[([^\[\]\n]{{1,60}})\]\s*[:：]|({_NAME})\s?[:：]|\[((?i:speaker|spk)[ _]?\w*)\])"
-    r"(?:\s+|$|(?<=：))"
-)
-#: A line of only a name and a time, as Otter, Rev and Microsoft Teams write before each turn.
-HEADER = re.compile(rf"^\s*({_NAME})[\s,:]+[\[(]?((?:\d+:)?\d{{1,2}}:\d{{2}}(?:[.,]\d+)?)[\])]?:?\s*$")
-
+#: A capitalised name, or a label such as "speaker 1".
+NAME = rf"(?:{_LABEL}|{_WORD}(?: (?:{_WORD}|(?:{_PARTICLES})(?= )|\d+)){{0,5}}(?: \([^()]{{1,30}}\))?)"
+#: A time in plain text.
+CLOCK = r"(?:\d+:\d{1,2}:\d{1,2}|\d{1,2}:\d{2})(?:[.,]\d+)?"
+#: Marks of a change of speaker.
+_CHANGE = r"^\s*(?:>+\s*|[-–—]\s*)?"
+_END = r"(?:\s+|$|(?<=：))"
+#: Spellings of a name before a text: "[SPEAKER_00]: x", "Anna Smith: x", "(Anna) x", "anna: x", "Anna:x",
+#: "Anna [0:01] x".
+_SPELLINGS = {
+    "label": re.compile(rf"{_CHANGE}(?:\[([^\[\]\n]{{1,60}})\]\s*[:：]|\[((?i:speaker|spk)[ _]?\w*)\]){_END}"),
+    "colon": re.compile(rf"{_CHANGE}({NAME})\s?[:：]{_END}"),
+    "bracket": re.compile(rf"{_CHANGE}[\[(]([^\W\d_][^\[\]()\n]{{0,40}})[\])]\s*[:：]?\s+(?=\S)"),
+    "lower": re.compile(rf"{_CHANGE}([^\W\d_][\w.'’\-]*(?: [\w.'’\-]+){{0,3}})\s?:{_END}"),
+    "timed": re.compile(rf"{_CHANGE}({NAME})(?=\s*[\[(]\s*{CLOCK}\s*[\])]:?\s+\S)\s*"),
+    "tight": re.compile(rf"{_CHANGE}({NAME}):(?=[^\W\d])"),
+}
+_USUAL = ("label", "colon")
+_UNNAMED = re.compile(r"^\s*>{2,}\s*")
+_DASH = re.compile(r"^\s*[-–—]\s*(?=\S)")
 OTHER_NAME = "texts that are read with another speaker, because they have none or begin like a name"
 
 
-def are_names(texts: Sequence[str]) -> bool:
-    """Return True if the prefixes of texts are names: one of them repeats, or half of the texts have one."""
-    prefixes = [name for text in texts if (name := split_name(text)[0]) is not None]
-    return bool(prefixes) and (len(set(prefixes)) < len(prefixes) or 2 * len(prefixes) >= len(texts))
+def spellings(texts: Sequence[str], size: int | None = None) -> tuple[str, ...]:
+    """Return the spellings of names before texts, such as the lines of captions; `size` is the number of captions.
+
+    A capitalised name with a colon counts if one repeats, or if half of the texts have one. Other spellings count if a
+    quarter of the texts have them, and each name occurs twice on average: "(laughs)" and "note:" are no names.
+    """
+    found, size = ["label"], size or len(texts)
+    for spelling in (*list(_SPELLINGS)[1:],):
+        open_texts = [text for text in texts if not split_name(text, found)[0]]
+        names = [match[1] for text in open_texts if (match := _SPELLINGS[spelling].match(text))]
+        different = len(set(names))
+        if spelling == "colon":
+            is_used = different < len(names) or 2 * len(names) >= size
+        else:
+            is_used = 2 * different <= len(names) and 4 * len(names) >= size
+        found += [spelling] * (is_used and bool(names))
+    return tuple(found)
 
 
-def split_name(text: str, *, bare: bool = True) -> tuple[str | None, str]:
-    """Split "Ann: Yes" into name and text; the name is None if there is none.
+def split_name(text: str, known: Sequence[str] = _USUAL) -> tuple[str | None, str]:
+    """Split "Ann: Yes" into name and text. The name is None if there is none, and "" after ">>", another speaker.
 
     Args:
         text: The text.
-        bare: Also split names without brackets.
+        known: Spellings of names; see `spellings`.
 
     Example:
         >>> split_name("[SPEAKER_00]: Good day"), split_name("at 10: 30")
         (('SPEAKER_00', 'Good day'), (None, 'at 10: 30'))
     """
-    found = PREFIX.match(text)
-    if found is None or (found[2] and not bare):
-        return None, one_line(text)
-    return one_line(found[1] or found[2] or found[3]) or None, one_line(text[found.end() :])
+    for spelling in known:
+        if found := _SPELLINGS[spelling].match(text):
+            return one_line(next(filter(None, found.groups()))) or None, one_line(text[found.end() :])
+    said = _UNNAMED.sub("", text)
+    return None if said == text else "", one_line(said)
+
+
+def by_line(text: str) -> str:
+    """Return a text with each of its lines on one line, without empty ones."""
+    return "\n".join(filter(None, map(one_line, text.split("\n"))))
 
 
 def with_prefixes(parts: Sequence[tuple[str | None, str, bool]], losses: Losses, *, carry: bool) -> list[str]:
@@ -63,10 +93,10 @@ def with_prefixes(parts: Sequence[tuple[str | None, str, bool]], losses: Losses,
     for bracketed in (set[str](), odd, {voice for voice, _, _ in parts if voice}):
         before = {voice: f"[{voice}]: " if voice in bracketed else f"{voice}: " for voice, _, _ in parts if voice}
         lines = [f"{before[voice]}{text}" if voice and begins else text for voice, text, begins in parts]
-        named, last, wrong = are_names(lines), None, 0
+        known, last, wrong = spellings(lines), None, 0
         for line, (voice, text, _) in zip(lines, parts, strict=True):
-            name, said = split_name(line, bare=named)
-            last = name or (last if carry else None)
+            name, said = split_name(line, known)
+            last = last if carry and name is None else name or None
             wrong += last != voice or said != one_line(text)
         styles.append((wrong, lines))
     wrong, lines = min(styles, key=lambda pair: pair[0])
@@ -77,6 +107,9 @@ def with_prefixes(parts: Sequence[tuple[str | None, str, bool]], losses: Losses,
 def with_names(turns: Sequence[SpokenTurn], *, carry: bool) -> list[SpokenTurn]:
     """Return turns with the names before their texts as speakers. A name lasts until the next one.
 
+    Each line of a text that begins with a name, and each of several with a dash, is a turn with the times of the
+    whole.
+
     Args:
         turns: The turns in order. An empty text as speaker ends the name before it.
         carry: Give turns without a name the name before them, and warn how many these are.
@@ -84,27 +117,55 @@ def with_names(turns: Sequence[SpokenTurn], *, carry: bool) -> list[SpokenTurn]:
     Warns:
         PayloadWarning: Turns have the name of a turn before.
     """
-    named = are_names([turn.text for turn in turns if turn.speaker is None])
+    unnamed = [turn for turn in turns if turn.speaker is None]
+    known = spellings([line for turn in unnamed for line in turn.text.split("\n")], len(unnamed))
     found, name, carried = list[SpokenTurn](), None, 0
-    for turn in turns:
-        speaker, text = (turn.speaker, turn.text) if turn.speaker is not None else split_name(turn.text, bare=named)
+    parts = [part for turn in turns for part in _parts(turn, known)]
+    for turn in parts:
+        speaker, text = turn.speaker, turn.text
         goes_on = speaker is None and name is not None and carry
         carried += goes_on
         name = name if goes_on else speaker or None
-        words = turn.words if text == turn.text else ()
-        placed = turn._replace(text=text, speaker=name, words=[word._replace(speaker=name) for word in words])
+        placed = turn._replace(speaker=name, words=[word._replace(speaker=name) for word in turn.words])
         if goes_on and found and _follows(found[-1], turn):
             found[-1] = _joined(found[-1], placed)
         elif text:
             found.append(placed)
     if carried:
         warnings.warn(
-            f"{quantity(carried, 'caption or line', 'captions or lines')} of {len(turns)} without a speaker got the "
+            f"{quantity(carried, 'caption or line', 'captions or lines')} of {len(parts)} without a speaker got the "
             "speaker before; voxframe.importers.converted(data, name, carry=False) leaves them without one",
             PayloadWarning,
             stacklevel=2,
         )
     return found
+
+
+def without_heading(turns: list[SpokenTurn]) -> dict[str, str]:
+    """Remove a text without name and time before turns with both, and return it as the field "heading"."""
+    is_headed = any(turn.speaker is not None and turn.start is not None for turn in turns)
+    return {"heading": turns.pop(0).text} if is_headed and (turns[0].speaker, turns[0].start) == (None, None) else {}
+
+
+def _parts(turn: SpokenTurn, known: Sequence[str]) -> Iterator[SpokenTurn]:
+    """Yield the parts of a turn that begin with a name or a dash, with the name as speaker."""
+    if turn.speaker is not None:
+        yield turn._replace(text=one_line(turn.text))
+        return
+    lines = turn.text.split("\n")
+    is_dialogue = sum(_DASH.match(line) is not None for line in lines) > 1
+    parts = list[tuple[str | None, str]]()
+    for line in lines:
+        name, said = split_name(line, known)
+        if name is None and is_dialogue and (dash := _DASH.match(line)):
+            name, said = "", one_line(line[dash.end() :])
+        if name is None and parts:
+            parts[-1] = parts[-1][0], one_line(f"{parts[-1][1]} {said}")
+        else:
+            parts.append((name, said))
+    for name, said in parts:
+        is_whole = len(parts) == 1 and said == one_line(turn.text)
+        yield turn._replace(text=said, speaker=name, words=turn.words if is_whole else ())
 
 
 def _follows(before: SpokenTurn, turn: SpokenTurn) -> bool:
@@ -115,7 +176,9 @@ def _follows(before: SpokenTurn, turn: SpokenTurn) -> bool:
 def _joined(before: SpokenTurn, turn: SpokenTurn) -> SpokenTurn:
     """Return two captions as one turn, whose words lie in their own captions."""
     words = [word for part in (before, turn) for word in _words(part)]
-    return before._replace(text=join_words([before.text, turn.text]), end=turn.end, words=words)
+    sources = [cue for part in (before, turn) if part.source for cue in part.source.get("cues", [part.source])]
+    source = {"cues": sources} if sources else None
+    return before._replace(text=join_words([before.text, turn.text]), end=turn.end, words=words, source=source)
 
 
 def _words(turn: SpokenTurn) -> list[SpokenWord]:

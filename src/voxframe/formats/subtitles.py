@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 
 from voxframe._text import one_line
 from voxframe.errors import MissingExtraError, PayloadError
-from voxframe.formats.names import with_names
+from voxframe.formats.names import by_line, with_names
 from voxframe.formats.payload import SpokenTurn, from_turns, ms, xml_fields
 
 _OFFSET = re.compile(r"([\d.]+)(h|ms|m|s|f|t)")
@@ -36,12 +36,12 @@ def ass(text: str, *, carry: bool = True) -> dict[str, Any]:
     turns, comments = list[SpokenTurn](), []
     for event in document:
         fields = {name: value for name, value in event.as_dict().items() if value not in ("", 0, False, "Dialogue")}
-        said = one_line(event.plaintext)
+        said = by_line(event.plaintext)
         if event.is_comment or event.is_drawing or not said:
             comments.append(fields)
             continue
         kept = {name: value for name, value in fields.items() if name not in ("start", "end", "name", "text")}
-        kept |= {"markup": event.text} if one_line(event.text) != said else {}
+        kept |= {"markup": event.text} if one_line(event.text) != one_line(said) else {}
         turns.append(SpokenTurn(said, event.start, event.end, event.name.strip() or None, source=kept))
     about = {"script_info": dict(document.info), "comments": comments}
     return {name: value for name, value in about.items() if value} | from_turns(with_names(turns, carry=carry))

@@ -6,15 +6,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from html import unescape
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from voxframe._text import one_line
 from voxframe.errors import PayloadError
-from voxframe.formats.names import HEADER, are_names, split_name, with_names
+from voxframe.formats.names import CLOCK, NAME, by_line, spellings, split_name, with_names, without_heading
 from voxframe.formats.payload import SpokenTurn, SpokenWord, from_turns, from_words, in_time, ms, number
 
 # Of a fraction, which some tools leave out or write with more digits, only the milliseconds are read.
@@ -28,14 +28,21 @@ _SRT_TAG = re.compile(
     re.IGNORECASE,
 )
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_CUE_NAME = re.compile(r'\d+ "([^"]+)"(?: \(\d+\))?$')
 _STAMP = re.compile(r"<(?:(\d+):)?(\d{2}):(\d{2})\.(\d{3})>")
 _VOICE = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]*)>")
-CLOCK = r"(?:\d+:)?\d{1,2}:\d{2}(?:[.,]\d+)?"
-#: A time before a text: [0:01:15], (01:15), 00:01:15.20, or #00:01:15-3# of MAXQDA and f4.
-_SINCE = re.compile(
-    rf"^\s*(?:[\[(]\s*{CLOCK}(?:\s*(?:-->|-|to)\s*{CLOCK})?\s*[\])]:?|#{CLOCK}(?:-\d+)?#|{CLOCK}(?=\s|$))\s*"
-)
+_SPAN = rf"{CLOCK}(?:\s*(?:-->|-|to)\s*{CLOCK})?"
+#: A time: [0:01:15], (01:15), 00:01:15.20, a span, or #00:01:15-3# of MAXQDA and f4.
+_TIME_MARK = rf"(?:[\[(]\s*{_SPAN}\s*[\])]:?|#{CLOCK}(?:-\d+)?#|{_SPAN}:?(?=\s|$))"
+_SINCE = re.compile(rf"^\s*{_TIME_MARK}\s*(?:[-–—|]\s+)?")  # noqa: RUF001
 _UNTIL = re.compile(rf"\s*#{CLOCK}(?:-\d+)?#\s*$")
+#: A line of only a name and a time, as Otter, Rev, Zoom and Microsoft Teams write before each turn.
+_HEADER = re.compile(rf"(?:\[({NAME})\]|({NAME}))(?:[\s,:-]+|(?=[\[(])){_TIME_MARK}:?\s*$")
+#: What can be a name on a line of its own, beside a line of only a time.
+_ALONE = re.compile(r"\[?[^\W\d_][\w.'’\-]*(?: [\w'’\-&()]+){0,5}\]?:?")  # noqa: RUF001
+#: Times as Microsoft Teams copies them: "1 hour 2 minutes 3 seconds".
+_IN_WORDS = re.compile(r"(?=\d)(?:(\d+) hours?\s*)?(?:(\d+) minutes?\s*)?(?:(\d+) seconds?)?")
+_CREDIT = re.compile(r"Transcri(?:bed|pt|ption) by \S.{0,60}")
 _LABEL = re.compile(r"^-?\d+(\.\d+)?\t-?\d+(\.\d+)?(\t|\r|$)", re.MULTILINE)
 
 
@@ -50,41 +57,50 @@ def srt(text: str, *, carry: bool = True) -> dict[str, Any]:
     at = [n for n, line in enumerate(lines) if _TIMES.match(line)]
     for n, until in zip(at, [*at[1:], len(lines) + 1], strict=True):
         numbered = until <= len(lines) and lines[until - 1].strip().isdigit()  # the number of the next cue
-        said = one_line(_SRT_TAG.sub("", _BREAK.sub(" ", " ".join(lines[n + 1 : until - numbered]))))
+        said = by_line(_SRT_TAG.sub("", _BREAK.sub("\n", "\n".join(lines[n + 1 : until - numbered]))))
         if said and (times := _TIMES.match(lines[n])):
-            turns.append(SpokenTurn(said, _ms(*times.groups()[:4]), _ms(*times.groups()[4:])))
+            settings = lines[n][times.end() :].strip()
+            source = {"cue_settings": settings} if settings else None
+            turns.append(SpokenTurn(said, _ms(*times.groups()[:4]), _ms(*times.groups()[4:]), source=source))
     return from_turns(with_names(turns, carry=carry))
 
 
 def webvtt(text: str, *, carry: bool = True) -> dict[str, Any]:
     """Read WebVTT, with the starts of words after timestamps, such as <00:01.500>.
 
-    Voice tags and names before the text are speakers; see `voxframe.formats.names`. `<v ->`, as Rev writes it, is a
-    change to an unknown speaker.
+    Voice tags, names before the text and names in the identifiers of cues (`12 "Ann" (3)`, as Webex writes them) are
+    speakers; see `voxframe.formats.names`. `<v ->`, as Rev writes it, is a change to an unknown speaker. Identifiers
+    and settings are kept with their cue, and other blocks (NOTE, STYLE, REGION) in "webvtt".
 
     In captions with timestamps that roll up, as those that YouTube generates, a cue begins with the lines of the cue
     before; these are read once. Source: W3C, "WebVTT: The Web Video Text Tracks Format".
     """
-    turns = []
+    turns, blocks = [], list[str]()
     shown, until = list[str](), -1
     rolls_up = _STAMP.search(text) is not None
-    for start, end, lines in _cues(text):
+    for cue in _cues(text):
+        if isinstance(cue, str):
+            blocks.append(cue)
+            continue
+        start, end, lines, source = cue
         plain = [line for line in map(_clean, lines) if line]
         known = range(min(len(shown), len(plain)), 0, -1) if rolls_up and start <= until else ()
         repeated = next((n for n in known if shown[-n:] == plain[:n]), 0)
         shown, until = plain or shown, end
-        pieces = _VOICE.split(" ".join([line for line in lines if _clean(line)][repeated:]))
-        for speaker, said in zip([None, *pieces[1::2]], pieces[::2], strict=True):
+        pieces = _VOICE.split("\n".join([line for line in lines if _clean(line)][repeated:]))
+        named = _CUE_NAME.match(source.get("cue_id", ""))
+        for speaker, said in zip([named and named[1], *pieces[1::2]], pieces[::2], strict=True):
             if clean := _clean(said):
                 name = None if speaker is None else one_line(unescape(speaker))
                 name = "" if name is not None and not any(map(str.isalnum, name)) else name
-                turns.append(SpokenTurn(clean, start, end, name, _stamped(said, start, name)))
-    return from_turns(with_names(turns, carry=carry))
+                turns.append(SpokenTurn(clean, start, end, name, _stamped(said, start, name), source=source or None))
+    rest = {"webvtt": blocks} if blocks != ["WEBVTT"] else {}
+    return rest | from_turns(with_names(turns, carry=carry))
 
 
 def _clean(text: str) -> str:
-    """Return the text of a part of a cue without tags."""
-    return one_line(unescape(_TAG.sub("", text)))
+    """Return the lines of a part of a cue without tags."""
+    return by_line(unescape(_TAG.sub("", text)))
 
 
 def _stamped(text: str, start: int, speaker: str | None) -> list[SpokenWord]:
@@ -121,38 +137,84 @@ def audacity(text: str, *, carry: bool = False) -> dict[str, Any]:
     return from_turns(with_names(turns, carry=carry))
 
 
+class _Line(NamedTuple):
+    """A line of plain text: its times in milliseconds, its speaker, and the rest of its text."""
+
+    since: int | None
+    until: int | None
+    speaker: str | None
+    text: str
+
+
 def plain(text: str, *, carry: bool = True) -> dict[str, Any]:
-    """Read plain text in which turns begin with "NAME:", "[0:01:15] NAME:" or a line of a name and a time.
+    """Read plain text in which turns begin with a name, a time or both, in any order, on the same line or before it.
 
-    Other lines continue the turn before. These are the layouts of InqScribe, MAXQDA, f4, Otter, Rev and Teams.
+    Other lines continue the turn before. These are the layouts of InqScribe, MAXQDA, f4, Otter, Rev, Trint, Sonix,
+    Descript, Zoom, Teams and others. If turns have names and times, what stands before the first is kept in "heading".
     """
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    rest = {"credit": lines.pop()} if lines and _CREDIT.fullmatch(lines[-1]) else {}
+    known = spellings([_SINCE.sub("", line) for line in lines])
     turns = list[SpokenTurn]()
-    lines = text.splitlines()
-    named = are_names([_SINCE.sub("", line) for line in lines if line.strip()])
-    for line in lines:
-        if header := HEADER.match(line):
-            turns.append(SpokenTurn("", ms(header[2]), None, one_line(header[1])))
-            continue
-        since, until = _SINCE.match(line), _UNTIL.search(line)
-        said = line[since.end() if since else 0 : until.start() if until else len(line)]
-        speaker, said = split_name(said, bare=named)
-        if speaker is not None or since or not turns:
-            turns.append(SpokenTurn(said, _clock(since), _clock(since, last=True), speaker))
+    for line in _with_name_lines([_line(line, known) for line in lines]):
+        last = turns[-1] if turns else None
+        if last and line.since is None and line.speaker is None:
+            turns[-1] = last = last._replace(text=one_line(f"{last.text} {line.text}"))
+        elif last and not last.text and None in (last.start, line.since) and None in (last.speaker, line.speaker):
+            start, end = (last.start, last.end) if line.since is None else (line.since, line.until)
+            turns[-1] = SpokenTurn(line.text, start, end, last.speaker or line.speaker)
         else:
-            turns[-1] = turns[-1]._replace(text=one_line(f"{turns[-1].text} {said}"))
-        if until:
-            turns[-1] = turns[-1]._replace(end=_clock(until))
-    marked = [turn._replace(text=turn.text or "\0") for turn in turns]  # a turn whose text follows may lack it
-    kept = [turn._replace(text=turn.text.strip("\0")) for turn in with_names(marked, carry=carry)]
-    return from_turns(turn for turn in kept if turn.text)
+            turns.append(SpokenTurn(line.text, line.since, None, line.speaker))
+        if line.until is not None:
+            turns[-1] = turns[-1]._replace(end=line.until)
+    rest |= without_heading(turns)
+    return rest | from_turns(with_names([turn for turn in turns if turn.text], carry=carry))
 
 
-def _clock(found: re.Match[str] | None, *, last: bool = False) -> int | None:
-    """Return the first time of a match of `_SINCE` or `_UNTIL` in milliseconds, or the second if it has two."""
-    if found is None:
-        return None
-    times = [time.replace("-", ".") for time in re.findall(rf"{CLOCK}(?:-\d+(?![\d:]))?", found[0])]
-    return ms(times[1]) if last and len(times) > 1 else None if last else ms(times[0])
+def _line(text: str, known: Sequence[str]) -> _Line:
+    """Return the times, the name and the rest of a line."""
+    if in_words := _IN_WORDS.fullmatch(text):
+        hours, minutes, seconds = (int(part or 0) for part in in_words.groups())
+        return _Line(1000 * (3600 * hours + 60 * minutes + seconds), None, None, "")
+    since, until = _SINCE.match(text), _UNTIL.search(text)
+    if since is None and (header := _HEADER.match(text)):
+        return _Line(*_clocks(text[header.end(1 if header[1] else 2) :]), one_line(header[1] or header[2]), "")
+    start, end = _clocks(since[0]) if since else (None, None)
+    said = text[since.end() if since else 0 : until.start() if until else len(text)]
+    speaker, said = split_name(said, known)
+    if start is None and speaker is not None and (since := _SINCE.match(said)):
+        (start, end), said = _clocks(since[0]), said[since.end() :]
+    return _Line(start, _clocks(until[0])[0] if until else end, speaker, said)
+
+
+def _with_name_lines(lines: Sequence[_Line]) -> list[_Line]:
+    """Return the lines, with names that stand alone beside a time as speakers.
+
+    They are before a text and on or after a line with a time, or between a text and a time. These are names if each
+    occurs twice on average, and half of the times have one.
+    """
+    nothing = _Line(None, None, None, "")
+    is_time = [line.since is not None and line.speaker is None and not line.text for line in lines]
+    places = []
+    for n, line in enumerate(lines):
+        after = lines[n + 1] if n + 1 < len(lines) else nothing
+        follows_text = after.since is None and after.speaker is None and after.text
+        is_before = follows_text and (line.since is not None or is_time[n - 1 : n] == [True])
+        is_between = is_time[n + 1 : n + 2] == [True] and line.since is None and is_time[n - 1 : n] != [True]
+        if line.speaker is None and (is_before or is_between) and _ALONE.fullmatch(line.text):
+            places.append(n)
+    names = [lines[n].text.strip("[]:") for n in places]
+    timed = sum(line.since is not None for line in lines)
+    if 2 * len(set(names)) > len(names) or 2 * len(names) < timed:
+        return list(lines)
+    given = dict(zip(places, names, strict=True))
+    return [line._replace(speaker=given[n], text="") if n in given else line for n, line in enumerate(lines)]
+
+
+def _clocks(text: str) -> tuple[int | None, int | None]:
+    """Return the first and the second time in a text in milliseconds."""
+    times = [ms(time.replace("-", ".")) for time in re.findall(rf"{CLOCK}(?:-\d+(?![\d:]))?", text)]
+    return times[0] if times else None, times[1] if len(times) > 1 else None
 
 
 def is_labels(text: str) -> bool:
@@ -165,15 +227,23 @@ def is_srt(text: str) -> bool:
     return any(_TIMES.match(line) for line in _lines(text.lstrip())[:3])
 
 
-def _cues(text: str) -> Iterator[tuple[int, int, list[str]]]:
-    """Yield start, end and lines of each cue that has text. A cue ends at an empty line or at the times of the next."""
-    for block in re.split(r"\n{2,}", "\n".join(_lines(text))):
+def _cues(text: str) -> Iterator[str | tuple[int, int, list[str], dict[str, str]]]:
+    """Yield start, end, lines, and identifier and settings of each cue that has text, and other blocks as they are.
+
+    A cue ends at an empty line or at the times of the next.
+    """
+    for block in re.split(r"\n{2,}", "\n".join(_lines(text)).strip("\n")):
         lines = block.split("\n")
         at = [n for n, line in enumerate(lines) if _TIMES.match(line)]
+        before = "\n".join(lines[: at[0]] if at else lines)
+        if before and (not at or before.startswith("WEBVTT")):
+            yield before
         for n, until in zip(at, [*at[1:], len(lines)], strict=False):
             said = [part for part in lines[n + 1 : until] if part.strip()]
             if said and (times := _TIMES.match(lines[n])):
-                yield _ms(*times.groups()[:4]), _ms(*times.groups()[4:]), said
+                about = {"cue_id": before if n == at[0] else "", "cue_settings": lines[n][times.end() :].strip()}
+                source = {name: value for name, value in about.items() if value}
+                yield _ms(*times.groups()[:4]), _ms(*times.groups()[4:]), said, source
 
 
 def _lines(text: str) -> list[str]:

@@ -32,13 +32,22 @@ _START = ("start", "start_time", "begin", "from", "start_ts", "start_offset", "t
 _END = ("end", "end_time", "stop", "to", "end_ts", "end_offset")
 _LENGTH = ("duration", "dur", "length")
 _MS = (
-    ("start_ms", "begin_ms", "start_time_ms", "begin_offset_millis", "start_millis"),
+    (
+        "start_ms",
+        "begin_ms",
+        "start_time_ms",
+        "begin_offset_millis",
+        "start_millis",
+        "offset_millisecond",
+        "offset_ms",
+    ),
     ("end_ms", "stop_ms", "end_time_ms", "end_offset_millis", "end_millis"),
 )
+_LENGTH_MS = ("duration_ms", "duration_millisecond", "duration_millis")
 _SURE = ("probability", "score", "confidence", "conf", "p")
 _SPEAKER = (
-    "speaker_name display_name speaker speaker_label speaker_id spk spkr participant participant_role voice".split()
-)
+    "speaker_name display_name person_name speaker speaker_label speaker_id spk spkr participant participant_role voice"
+).split()
 _LISTS = "segments chunks utterances items lines transcript result results word_segments words".split()
 #: Characters per second between those of speech and those of times in milliseconds that are read as seconds.
 _SLOWEST, _LONGEST_S = 0.47, 1000
@@ -201,7 +210,9 @@ def _times(item: Document, unit: str) -> tuple[int | None, int | None]:
         start, end = first(item, _START), first(item, _END)
         length = first(item, _LENGTH) if end is None and isinstance(start, int | float) else None
         end = start + length if isinstance(length, int | float) else end
-    return _ms(first(item, _MS[0]), start, unit), _ms(first(item, _MS[1]), end, unit)
+    begin, stop = _ms(first(item, _MS[0]), start, unit), _ms(first(item, _MS[1]), end, unit)
+    length = first(item, _LENGTH_MS) if stop is None and begin is not None else None
+    return begin, begin + round(length) if begin is not None and isinstance(length, int | float) else stop
 
 
 def _ms(exact: Any, value: Any, unit: str) -> int | None:
