@@ -141,6 +141,35 @@ def test_new_speakers_of_all_words_are_one_change(corpus: voxframe.Corpus) -> No
         corpus.corrections.relabel("t1", ["A"])
 
 
+def test_turns_of_new_speakers_may_overlap(corpus: voxframe.Corpus) -> None:
+    """With `turns`, a turn goes on after a word of another speaker: its words are in `utterance_words`."""
+    corpus.corrections.set("t1", {1: "Hello there!"})  # Good morning. | Hello there!
+    turns = corpus.corrections.relabel("t1", ["X", "Y", "X", "X"], turns=[0, 1, 0, 0])
+    assert turns[["utterance_idx", "speaker", "text", "word_count"]].values.tolist() == [
+        [0, "X", "Good Hello there!", 3],
+        [1, "Y", "morning.", 1],
+    ]
+    assert corpus.words("t1")["utterance_idx"].fillna(-1).tolist() == [-1, 1, -1, -1]
+    apart = corpus.table("utterance_words")
+    assert apart[["utterance_idx", "word_idx", "text"]].values.tolist() == [
+        [0, 0, "Good"],
+        [0, 1, "Hello"],
+        [0, 2, "there!"],
+    ]
+    corpus.corrections.set("t1", {0: "Good hello there!"})
+    assert corpus.table("utterances")["text"].tolist() == ["Good hello there!", "morning."]
+    assert corpus.table("utterance_words")["text"].tolist() == ["Good", "hello", "there!"]
+    assert corpus.words("t1")["text"].tolist() == ["Good", "morning.", "hello", "there!"]
+    again = len(corpus.corrections.history("t1"))
+    corpus.corrections.undo("t1")
+    corpus.corrections.relabel("t1", ["X", "Y", "X", "X"], turns=[0, 1, 0, 0])
+    assert len(corpus.corrections.history("t1")) == again  # the same speakers and turns as before are no change
+    with pytest.raises(OptionError, match="a turn has words of two speakers"):
+        corpus.corrections.relabel("t1", ["X", "Y", "X", "X"], turns=[0, 0, 0, 0])
+    with pytest.raises(OptionError, match="'t1' has 4 words, got 2 numbers of turns"):
+        corpus.corrections.relabel("t1", ["X", "Y", "X", "X"], turns=[0, 1])
+
+
 def test_new_speakers_of_other_words_are_stale(corpus: voxframe.Corpus) -> None:
     """Labels of words do not apply to a replaced payload with other words, and `stale` lists them."""
     corpus.corrections.relabel("t1", ["X", "X", "X"])

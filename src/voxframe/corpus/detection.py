@@ -27,7 +27,7 @@ from voxframe.voices.networks import SIZE
 
 #: A media file, or one per recording.
 AudioFiles: TypeAlias = str | PathLike[str] | Mapping[str, str | PathLike[str]] | None
-Relabel: TypeAlias = Callable[[str, Sequence[str | None]], pd.DataFrame]
+Relabel: TypeAlias = Callable[..., pd.DataFrame]  # that of `Corrections`
 Missing: TypeAlias = Callable[[AudioNotFoundError], None]
 
 #: Score above which `assign(by="voice")` makes two speakers one person.
@@ -53,7 +53,8 @@ def detect_speakers(archive: Archive, relabel: Relabel, ids: Ids, audio: AudioFi
         words = archive.current("words", transcript_id).select(["start_ms", "end_ms"]).to_pydict()
         heard = diarize(voices.read_audio(files[transcript_id]), speakers)
         spans = diarization.spans_of(list(zip(words["start_ms"], words["end_ms"], strict=True)), heard)
-        relabel(transcript_id, diarization.labels_of(spans, heard.spans))
+        labels, turns = diarization.labels_of(spans, heard.spans), diarization.turns_of(spans, heard.spans)
+        relabel(transcript_id, labels, turns=turns)
     return found
 
 

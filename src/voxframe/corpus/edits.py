@@ -200,24 +200,33 @@ class Corrections:
 
         return _turns(transcript_id, self._change(transcript_id, make, author))
 
-    def relabel(self, transcript_id: str, speakers: Sequence[str | None], *, author: str | None = None) -> pd.DataFrame:
+    def relabel(
+        self,
+        transcript_id: str,
+        speakers: Sequence[str | None],
+        *,
+        turns: Sequence[int] | None = None,
+        author: str | None = None,
+    ) -> pd.DataFrame:
         """Give every word of a transcript a speaker, as one change, which `undo` reverts.
 
-        The turns are made from the words again: a turn is a run of words of one speaker, numbered from 0. Sentences and
-        paragraphs get the speaker of their words, or null if these have several. Later corrections apply to the new
-        turns. If the transcript is replaced by one with other words, the labels are kept but no longer apply; `stale`
-        lists them.
+        The turns are made from the words again, and numbered from 0. Sentences and paragraphs get the speaker of their
+        words, or null if these have several. Later corrections apply to the new turns. If the transcript is replaced by
+        one with other words, the labels are kept but no longer apply; `stale` lists them.
 
         Args:
             transcript_id: Id of the transcript, or the name of its recording.
             speakers: The label of each row of the table `words`, in its order, of 1 to 200 characters. None: unknown.
+            turns: The number of the turn of each row, from 0, for turns that overlap: between the words of one, those
+                of another speaker may stand. None (default): a turn is a run of words of one speaker.
             author: Name of who made the change. None: the user of this machine.
 
         Returns:
             The turns; see `turns`.
 
         Raises:
-            OptionError: The number of labels is not the number of words, or a label is no text.
+            OptionError: The number of labels or of turns is not the number of words, a label is no text, or a turn has
+                words of two speakers.
             CorpusError: The transcript is not in the corpus.
 
         Example:
@@ -225,12 +234,19 @@ class Corrections:
         """
         transcript_id = self._archive.recordings.id(transcript_id)
         labels = [checked_text(label, *_SPEAKER) for label in speakers]
+        if turns is not None:
+            turns = [checked("turns", turn, Integer(0)) for turn in turns]
+            if len({*zip(turns, labels, strict=False)}) > len({*turns}):
+                raise OptionError("a turn has words of two speakers; give each turn words of one")
 
         def make(found: Corrected, _: list[Edit]) -> tuple[list[Edit], list[Edit]]:
             words = found.tables["words"]
             if len(labels) != len(words):
                 raise OptionError(f"{transcript_id!r} has {len(words)} words, got {len(labels)} labels of speakers")
-            return ([] if words["speaker"].to_pylist() == labels else [speakers_edit(words, labels)]), []
+            if turns is not None and len(turns) != len(words):
+                raise OptionError(f"{transcript_id!r} has {len(words)} words, got {len(turns)} numbers of turns")
+            same = words["speaker"].to_pylist() == labels and (turns is None or found.word_turns.tolist() == [*turns])
+            return ([] if same else [speakers_edit(words, labels, turns)]), []
 
         return _turns(transcript_id, self._change(transcript_id, make, author))
 

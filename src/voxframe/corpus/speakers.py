@@ -249,7 +249,8 @@ class Speakers:
     def detect(self, ids: Ids, *, audio: AudioFiles = None, speakers: int | None = None) -> pd.DataFrame:
         """Tell the speakers of transcripts apart by voice, for those that have no speakers or wrong ones.
 
-        Every word gets a label, "A" for the speaker of the first word. This is a correction: every read shows it, the
+        Every word gets a label, "A" for the speaker of the first word. Turns overlap if two speak at once and the
+        transcript has words of both. This is a correction: every read shows it, the
         payload stays as it is, and `corpus.corrections.undo` takes it back. Transcripts from any service or file will
         do, if their words have times. Nothing is stored about the voices. A call that was interrupted can be repeated
         with the recordings that are left.

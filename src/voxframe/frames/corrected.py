@@ -83,15 +83,24 @@ def correct_tables(tables: Mapping[str, pa.Table], edits: Sequence[Edit]) -> Cor
     return Corrected(corrected_tables, turns, stale, words.turn)
 
 
-def speakers_edit(words: pa.Table, speakers: Sequence[str | None]) -> Edit:
+def speakers_edit(words: pa.Table, speakers: Sequence[str | None], turns: Sequence[int] | None = None) -> Edit:
     """Return the edit that gives every word of a transcript a speaker.
 
     Args:
         words: The table `words` with the edits that are made before this one.
         speakers: The label of each of its rows; None for an unknown speaker.
+        turns: The turn of each row. None: runs of words of one speaker.
     """
-    runs = [(label, len([*run])) for label, run in groupby(speakers)]
-    return Edit("speakers", -1, None, {"runs": runs, "words": _digest(words)})
+    value = {"runs": _counted(speakers), "words": _digest(words)}
+    return Edit("speakers", -1, None, value if turns is None else value | {"turns": _counted(turns)})
+
+
+def _counted(values: Sequence[Any]) -> list[tuple[Any, int]]:
+    return [(value, len([*run])) for value, run in groupby(values)]
+
+
+def _repeated(runs: Sequence[tuple[Any, int]]) -> list[Any]:
+    return [value for value, count in runs for _ in range(count)]
 
 
 def _digest(words: pa.Table) -> str:
@@ -105,20 +114,25 @@ def _labelled_between(
     first = correct_tables(tables, before)
     stale, labelled = dict(first.stale), first.tables
     if edit.value["words"] == _digest(labelled["words"]):
-        labelled = _labelled(labelled, [label for label, count in edit.value["runs"] for _ in range(count)])
+        turns = edit.value.get("turns")
+        labelled = _labelled(labelled, _repeated(edit.value["runs"]), None if turns is None else _repeated(turns))
     else:
         stale[len(before)] = "the words have changed since their speakers were set"
     last = correct_tables(labelled, after)
     return last._replace(stale=stale | {len(before) + 1 + n: reason for n, reason in last.stale.items()})
 
 
-def _labelled(tables: Mapping[str, pa.Table], speakers: Sequence[str | None]) -> dict[str, pa.Table]:
+def _labelled(
+    tables: Mapping[str, pa.Table], speakers: Sequence[str | None], turns: Sequence[int] | None
+) -> dict[str, pa.Table]:
     """Return tables with other speakers of words, and the turns that these give."""
     words = _with(tables["words"], speaker=speakers)
-    owner = _runs(words)
-    words = _with(words, utterance_idx=owner)
+    owner = _runs(words) if turns is None else np.array(turns, np.int64)
+    apart = np.isin(owner, [idx for idx, (first, _) in _located(owner).items() if first is None])
+    others = words.take(pa.array(np.flatnonzero(apart)))
+    words = _with(words, utterance_idx=pa.array(owner, mask=apart))
     labelled = dict(tables) | {"words": words, "utterances": _turns_of(words, owner, tables["utterances"].schema)}
-    labelled["utterance_words"] = tables["utterance_words"].slice(0, 0)
+    labelled["utterance_words"] = _words_apart(others, owner[apart], tables["utterance_words"].schema)
     for name in labelled.keys() & {"sentences", "paragraphs"}:
         places = zip(*(labelled[name][column].to_pylist() for column in ("first_word_idx", "word_count")), strict=True)
         own = [set(speakers[first : first + count] if first is not None else ()) for first, count in places]
@@ -127,6 +141,16 @@ def _labelled(tables: Mapping[str, pa.Table], speakers: Sequence[str | None]) ->
             labelled[name], speaker=[(of_it.pop() if len(of_it) == 1 else None) if of_it else old for of_it, old in now]
         )
     return labelled
+
+
+def _words_apart(words: pa.Table, owner: Ints, schema: pa.Schema) -> pa.Table:
+    """Return the table `utterance_words` of the words of turns between whose words others speak."""
+    order = np.argsort(owner, kind="stable")
+    _, first, count = np.unique(owner[order], return_index=True, return_counts=True)
+    place = np.arange(len(order)) - np.repeat(first, count)
+    rows = words.take(pa.array(order))
+    columns = {name: rows[name] for name in schema.names} | {"utterance_idx": owner[order], "word_idx": place}
+    return pa.table(columns, schema)
 
 
 def _turns_of(words: pa.Table, owner: Ints, schema: pa.Schema) -> pa.Table:

@@ -394,6 +394,28 @@ def labels_of(indexes: Sequence[int], spans: Sequence[Span]) -> list[str]:
     return [label(numbers.setdefault(speaker, len(numbers))) for speaker in speakers]
 
 
+def turns_of(indexes: Sequence[int], spans: Sequence[Span]) -> list[int]:
+    """Return the number of the turn of each word.
+
+    A turn ends at a word of another speaker, unless its own span goes on meanwhile: then turns overlap.
+
+    Args:
+        indexes: The span of each word, as `spans_of` returns it.
+        spans: Who speaks when.
+    """
+    latest: dict[int, tuple[int, int]] = {}  # turn and span of the last word of each speaker
+    turns: list[int] = []
+    before, count = None, 0
+    for index in indexes:
+        speaker = spans[index].speaker if index >= 0 else 0
+        turn, span = latest.get(speaker, (-1, -1))
+        if turn < 0 or (speaker != before and span != index):
+            turn, count = count, count + 1
+        latest[speaker], before = (turn, index), speaker
+        turns.append(turn)
+    return turns
+
+
 def label(speaker: int) -> str:
     """Return the label of a speaker: "A" to "Z", then "S26", "S27", ...
 
