@@ -22,7 +22,7 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 #: Tables from which the turns of a transcript are read.
 TURN_TABLES = ("words", "utterances", "utterance_words")
 #: Incremented if the same edits give other tables than before: a corpus keeps the results.
-VERSION = 2
+VERSION = 3
 _SAME_WORD = ("text", "start_ms", "end_ms", "speaker", "channel")
 _CHUNK = 65_536  # rows
 
