@@ -53,6 +53,8 @@ Each message says what was given, what is allowed and what to do next. No messag
 
 from __future__ import annotations
 
+import sys
+
 from voxframe._text import masked
 
 
@@ -421,3 +423,11 @@ class StreamCutError(StreamError, ConnectionError):
 STREAM_ERRORS: dict[int, type[StreamError]] = {
     kind.close_code: kind for kind in StreamError.__subclasses__() if kind.close_code is not None
 }
+
+
+def caller() -> int:
+    """Return the `stacklevel` for a warning in the calling function: the nearest frame outside voxframe."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("voxframe."):
+        level, frame = level + 1, frame.f_back
+    return level

@@ -22,8 +22,8 @@ import pytest
 from tests.hostile import HOSTILE
 
 from voxframe import export
+from voxframe._arrow import TEXT_DTYPE
 from voxframe.errors import ExportWarning, OptionError
-from voxframe.frames import TEXT_DTYPE
 
 TEXTS = [
     *HOSTILE,

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from voxframe._arrow import takes_frames
 from voxframe._text import join_words
 from voxframe.analysis.grouping import By, key_list, ratio, with_keys
 from voxframe.analysis.recordings import keeps_names, uses
@@ -24,7 +25,7 @@ from voxframe.analysis.speaker_turns import (
     require,
     words_in_rows,
 )
-from voxframe.errors import OptionError
+from voxframe.errors import OptionError, caller
 from voxframe.measures import defines
 from voxframe.validators import ListOf, Text, checked
 
@@ -49,6 +50,7 @@ _STATISTICS = tuple(
 )
 
 
+@takes_frames
 @keeps_names
 @uses("start_ms", "end_ms")
 def turn_taking(
@@ -145,7 +147,7 @@ def _of_known_speakers(rows: pd.DataFrame) -> pd.DataFrame:
         warnings.warn(
             f"{count:,} of {len(rows):,} rows have no speaker and are left out: a turn without a speaker may be of "
             "anyone",
-            stacklevel=4,
+            stacklevel=caller(),
         )
     return rows[~(unknown & named)]
 
@@ -256,6 +258,7 @@ def _joined(spurts: pd.DataFrame, floor: _Floor, heard: npt.NDArray[np.bool_], k
     return turns.reset_index(drop=True)
 
 
+@takes_frames
 @defines(
     "mean_turn_s", "longest_turn_s", "median_offset_ms", "transfer_overlap_share", "interruption_share", "response_ms"
 )
@@ -333,6 +336,7 @@ def turn_statistics(spoken: pd.DataFrame, by: By = ("transcript_id", "speaker"),
     return found[[*names, *_STATISTICS]]
 
 
+@takes_frames
 @defines("transfer_share", "median_offset_ms")
 @keeps_names
 @uses("start_ms", "end_ms")

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from voxframe._arrow import takes_frames
 from voxframe.analysis.recordings import distinct_names, known_names
 from voxframe.analysis.speaker_turns import TEXT, floats, require, speaker_codes
 from voxframe.errors import OptionError
@@ -288,6 +289,7 @@ def _bin_number(df: pd.DataFrame, key: str) -> pd.Series[Any]:
     return pd.Series(number, index=df.index).astype("Int64")
 
 
+@takes_frames
 def relative_time(df: pd.DataFrame, transcripts: pd.DataFrame | None = None) -> pd.Series[float]:
     """Return the middle of each row as a fraction of its recording, so that many recordings can share an axis.
 

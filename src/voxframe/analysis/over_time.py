@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
+from voxframe._arrow import takes_frames
 from voxframe.analysis.grouping import By, durations_ms, key_list, ratio, with_keys
 from voxframe.analysis.recordings import keeps_names, uses
 from voxframe.analysis.spans import WINDOW_S, annotate, split_spans
@@ -21,6 +22,7 @@ from voxframe.validators import checked
 _Measures: TypeAlias = "Callable[[pd.DataFrame, np.ndarray], dict[str, Any]]"
 
 
+@takes_frames
 @defines("articulation_s", "window_wpm", "articulation_wpm")
 @keeps_names
 @uses("start_ms", "end_ms")
@@ -79,6 +81,7 @@ def pace(
     )
 
 
+@takes_frames
 @defines("polarity")
 @keeps_names
 @uses("start_ms", "end_ms")
@@ -199,6 +202,7 @@ def _windows(
     return table.assign(**measured)
 
 
+@takes_frames
 @defines("word_share", "strength")
 @keeps_names
 def label_shares(

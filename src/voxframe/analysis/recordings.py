@@ -12,6 +12,8 @@ from typing import Any, ParamSpec, Protocol, TypeAlias
 
 import pandas as pd
 
+from voxframe.errors import caller
+
 P = ParamSpec("P")
 
 _KEY, _ID, _NAME = "recordings", "transcript_id", "recording"
@@ -146,7 +148,7 @@ def uses(*columns: str) -> Callable[[Callable[P, pd.DataFrame]], Callable[P, pd.
                 empty = ", so that the result is empty" if found.empty else ""
                 warnings.warn(
                     f"{function.__name__}: {count:,} of {len(source):,} rows have no {what} and are left out{empty}",
-                    stacklevel=3,
+                    stacklevel=caller(),
                 )
             return found
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from voxframe._arrow import takes_frames
 from voxframe._text import FUNCTION_WORDS, is_unspaced, pieces, search_form
 from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.speaker_turns import TEXT, require
@@ -25,6 +26,7 @@ Array: TypeAlias = npt.NDArray[Any]
 _ACCENTS = re.compile("[\u0300-\u036f]")  # excludes the vowel signs of Indic scripts and the voicing marks of kana
 
 
+@takes_frames
 @keeps_names
 def find_words(words: pd.DataFrame, queries: str | Iterable[str]) -> pd.DataFrame:
     """Find every occurrence of words and phrases, by the rules of `Corpus.search`.

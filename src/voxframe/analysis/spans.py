@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from voxframe._arrow import takes_frames
 from voxframe.analysis.grouping import durations_ms
 from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.speaker_turns import floats, require
@@ -26,6 +27,7 @@ _CHUNK = 4_000_000  # spans at a time, to limit memory
 WINDOW_S = Number(0.001, 1e9, "seconds")
 
 
+@takes_frames
 @keeps_names
 def annotate(
     spans: pd.DataFrame,
@@ -236,6 +238,7 @@ def pack(start: _Floats, end: _Floats) -> _Ints:
     return lanes
 
 
+@takes_frames
 @keeps_names
 def split_spans(
     spans: pd.DataFrame,

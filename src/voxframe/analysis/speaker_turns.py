@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from voxframe._arrow import takes_frames
 from voxframe._text import join_words
 from voxframe.analysis.recordings import keeps_names
 from voxframe.errors import OptionError
@@ -199,6 +200,7 @@ def begins_spurt(
 TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
 
 
+@takes_frames
 @keeps_names
 def turns(words: pd.DataFrame, *, pause_ms: float | None = None, keep: str | Sequence[str] = ()) -> pd.DataFrame:
     """Group words, or longer rows, into turns: a new turn begins when the speaker changes.

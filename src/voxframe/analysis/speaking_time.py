@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
+from voxframe._arrow import takes_frames
 from voxframe.analysis.grouping import By, durations_ms, key_list, ratio, speakers_of, time_bin, with_keys
 from voxframe.analysis.recordings import keeps_names, uses
 from voxframe.analysis.spans import split_spans
@@ -38,6 +39,7 @@ _ACTIVITY = frozenset(
 _SPOKEN = ("transcript_id", "text", "start_ms", "end_ms")
 
 
+@takes_frames
 @defines("talk_s", "share", "words_per_minute")
 @keeps_names
 @uses("start_ms", "end_ms")
@@ -144,6 +146,7 @@ def _turn_rows(spoken: pd.DataFrame, by: By) -> tuple[pd.DataFrame, list[str]]:
     return rows.astype(dict.fromkeys(text, TEXT)), names
 
 
+@takes_frames
 @defines(
     "duration_s",
     "speech_s",
@@ -283,6 +286,7 @@ def _activity(
     return cells
 
 
+@takes_frames
 @defines("gini", "entropy_bits", "evenness", "effective_speakers")
 @keeps_names
 @uses("start_ms", "end_ms")

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from voxframe._arrow import takes_frames
 from voxframe._text import join_words
 from voxframe.analysis.grouping import By, ratio, with_keys
 from voxframe.analysis.recordings import keeps_names, uses
@@ -34,6 +35,7 @@ _DELIVERY = tuple(
 )
 
 
+@takes_frames
 @keeps_names
 @uses("start_ms", "end_ms")
 def pauses(words: pd.DataFrame, *, min_ms: float = SHORTEST_PAUSE_MS) -> pd.DataFrame:
@@ -80,6 +82,7 @@ def pauses(words: pd.DataFrame, *, min_ms: float = SHORTEST_PAUSE_MS) -> pd.Data
     )
 
 
+@takes_frames
 @keeps_names
 @uses("start_ms", "end_ms")
 def questions(words: pd.DataFrame) -> pd.DataFrame:
@@ -119,6 +122,7 @@ def questions(words: pd.DataFrame) -> pd.DataFrame:
     return found.reset_index(drop=True)
 
 
+@takes_frames
 @defines("mean_confidence")
 @keeps_names
 @uses("confidence")
@@ -218,6 +222,7 @@ def _runs(rows: pd.DataFrame, begins: npt.NDArray[np.bool_]) -> pd.DataFrame:
     )
 
 
+@takes_frames
 @defines(
     "articulation_s",
     "pause_s",

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from voxframe._arrow import takes_frames
 from voxframe.analysis.grouping import By, group_columns, ratio, with_keys
 from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.speaker_turns import TEXT, floats, require
@@ -98,6 +99,7 @@ def summed(counts: pd.DataFrame, keys: list[pd.Series[Any]]) -> pd.DataFrame:
     return counts.groupby(keys, dropna=False, sort=True).sum().reset_index()
 
 
+@takes_frames
 @defines("rate")
 @keeps_names
 def rates(
@@ -161,6 +163,7 @@ def rates(
     return found
 
 
+@takes_frames
 @defines("hedges_g", "cliffs_delta")
 def compare_groups(
     table: pd.DataFrame,

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from voxframe._arrow import takes_frames
 from voxframe._text import is_unspaced
 from voxframe.analysis.grouping import By, ratio, with_keys
 from voxframe.analysis.recordings import keeps_names
@@ -25,6 +26,7 @@ from voxframe.validators import Integer, Number, checked
 _COUNTS = ("ngram", "count", "transcripts")
 
 
+@takes_frames
 @keeps_names
 def ngrams(words: pd.DataFrame, n: int = 1, by: By = None) -> pd.DataFrame:
     """Count words, or sequences of n words, by group.
@@ -124,6 +126,7 @@ def _against_rest(counts: pd.DataFrame, group: str, purpose: str) -> pd.DataFram
     return table.astype({"ngram": TEXT})
 
 
+@takes_frames
 @defines("per_1000", "other_per_1000", "g2", "log_ratio")
 def keyness(counts: pd.DataFrame, group: str, *, min_count: int = 1) -> pd.DataFrame:
     """Return how unexpected the frequency of each word is in a group, compared with all other groups.
@@ -185,6 +188,7 @@ def log_likelihood(a: Any, b: Any, c: Any, d: Any) -> npt.NDArray[np.float64]:
     return 2 * np.maximum(found, 0.0)
 
 
+@takes_frames
 @defines("per_1000", "other_per_1000", "log_odds", "z")
 def distinctive_words(
     counts: pd.DataFrame, group: str, *, prior_words: float = 500, min_count: int = 1
@@ -233,6 +237,7 @@ def distinctive_words(
     return _largest_first(table.drop(columns=["_size", "_other"])[a + b >= min_count], [group], "z")
 
 
+@takes_frames
 @defines("expected", "pmi", "t_score", "g2")
 def collocations(counts: pd.DataFrame, *, min_count: int = 3) -> pd.DataFrame:
     """Return pairs of neighbouring words that occur more often together than their frequencies explain.
@@ -288,6 +293,7 @@ def collocations(counts: pd.DataFrame, *, min_count: int = 3) -> pd.DataFrame:
     return table.drop(columns="_group")
 
 
+@takes_frames
 @defines("type_token_ratio", "yules_k")
 def vocabulary(counts: pd.DataFrame) -> pd.DataFrame:
     """Return the size, the richness and the growth of the vocabulary of each group, such as over minutes or months.

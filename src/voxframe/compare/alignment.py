@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from voxframe._arrow import takes_frames
 from voxframe._text import is_spaced, join_words, quantity
 from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.speaker_turns import TEXT, floats, require, row_speakers
 from voxframe.compare.normalization import DEFAULT, Normalization, normalizer
-from voxframe.errors import OptionError
+from voxframe.errors import OptionError, caller
 from voxframe.validators import Integer, checked
 
 #: Words of transcripts, as `voxframe.load_words` returns them, any rows with `text`, or the text of one transcript.
@@ -59,6 +60,7 @@ class Tokens(NamedTuple):
     table: pd.DataFrame
 
 
+@takes_frames
 @keeps_names
 def align(
     reference: Spoken, hypothesis: Spoken, *, on: str | None = None, normalize: Normalization = DEFAULT
@@ -132,7 +134,7 @@ def by_recording(df: pd.DataFrame, on: str | None, purpose: str) -> dict[str | N
             )
         return {None: df}
     if unnamed := int(df[on].isna().sum()):
-        warnings.warn(f"left out {quantity(unnamed, 'row')} without a value of {on!r}", stacklevel=5)
+        warnings.warn(f"left out {quantity(unnamed, 'row')} without a value of {on!r}", stacklevel=caller())
     return {_recording(name): rows for name, rows in df.groupby(on, sort=False)}
 
 
@@ -148,7 +150,7 @@ def common(ref: dict[str | None, Any], hyp: dict[str | None, Any], on: str | Non
         raise OptionError(f"no value of {on!r} is in both the reference and the hypothesis")
     if others := sorted(str(name) for name in ref.keys() ^ hyp.keys()):
         named = ", ".join(others[:5]) + (f" and {len(others) - 5} more" if len(others) > 5 else "")
-        warnings.warn(f"left out {quantity(len(others), 'recording')} on one side only: {named}", stacklevel=4)
+        warnings.warn(f"left out {quantity(len(others), 'recording')} on one side only: {named}", stacklevel=caller())
     return shared
 
 
@@ -257,6 +259,7 @@ _PLACE_TYPES: dict[str, Any] = {
 _TIMES = [f"{side}_{edge}_ms" for side in ("ref", "hyp") for edge in ("start", "end")]
 
 
+@takes_frames
 @keeps_names
 def disagreements(alignment: pd.DataFrame, *, context: int = 4) -> pd.DataFrame:
     """Return the places at which two transcripts differ, in order of time.

@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from voxframe._arrow import takes_frames
 from voxframe._text import is_unspaced, quantity
 from voxframe.analysis.grouping import By, bin_keys, group_columns, key_list, ratio, time_bin
 from voxframe.analysis.speaker_turns import TEXT, require
 from voxframe.analysis.statistics import Bootstrap, Sums, group_number, summed
 from voxframe.compare.alignment import EDITS, INSERTION, MATCH
-from voxframe.errors import OptionError
+from voxframe.errors import OptionError, caller
 from voxframe.measures import defines
 from voxframe.validators import Choice, checked, shown
 
@@ -26,6 +27,7 @@ _COUNTS = ("words", "matches", "substitutions", "deletions", "insertions", "char
 _NEEDED = ("recording", "edit", "ref_chars", "char_edits")
 
 
+@takes_frames
 @defines("wer", "cer")
 def error_rates(
     alignment: pd.DataFrame,
@@ -95,6 +97,7 @@ def error_rates(
     return table
 
 
+@takes_frames
 def compare_engines(
     alignment_a: pd.DataFrame,
     alignment_b: pd.DataFrame,
@@ -178,6 +181,7 @@ def compare_engines(
     return table
 
 
+@takes_frames
 def time_differences(alignment: pd.DataFrame, by: By = None) -> pd.DataFrame:
     """Return how far the times of matching words are apart, in milliseconds.
 
@@ -296,7 +300,9 @@ def _shared(a: pd.DataFrame, b: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFram
     if not names[0] & names[1]:
         raise OptionError("no recording is in both alignments; align both with the same on=...")
     if others := len(names[0] ^ names[1]):
-        warnings.warn(f"left out {quantity(others, 'recording')} that only one of the alignments has", stacklevel=3)
+        warnings.warn(
+            f"left out {quantity(others, 'recording')} that only one of the alignments has", stacklevel=caller()
+        )
     return tuple(alignment[alignment["recording"].isin(names[0] & names[1])] for alignment in (a, b))  # type: ignore[return-value]
 
 

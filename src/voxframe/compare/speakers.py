@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from voxframe._arrow import takes_frames
 from voxframe.analysis.speaker_turns import TEXT, floats, require, row_speakers
 from voxframe.compare.alignment import Spoken, by_recording, common, pairs
 from voxframe.compare.normalization import DEFAULT, Normalization
@@ -19,6 +20,7 @@ from voxframe.validators import Boolean, Number, checked
 _Matrix = npt.NDArray[np.float64]
 
 
+@takes_frames
 @defines("cpwer")
 def cpwer(
     reference: Spoken,
@@ -96,6 +98,7 @@ def cpwer(
     return table
 
 
+@takes_frames
 @defines("reference_s", "missed_s", "false_alarm_s", "confusion_s", "der")
 def diarization_error_rate(
     reference: pd.DataFrame,

@@ -27,10 +27,9 @@ from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus.archive import Archive, MissingTranscriptError
 from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.reading import Ids
-from voxframe.errors import CorpusError, CorpusWarning, MissingExtraError, OptionError, PayloadError
+from voxframe.errors import CorpusError, CorpusWarning, MissingExtraError, OptionError, PayloadError, caller
 from voxframe.frames.corrected import TURN_TABLES, correct_tables
 from voxframe.frames.payloads import with_fields
-from voxframe.frames.repair import caller
 from voxframe.options import TranscriptOptions
 from voxframe.settings import cores, plugin
 

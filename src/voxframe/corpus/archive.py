@@ -35,11 +35,10 @@ from voxframe.corpus.tables import (
     kinds_of,
     new_member,
 )
-from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, NewerCorpusError, PayloadError
+from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, NewerCorpusError, PayloadError, caller
 from voxframe.frames import derived_passages
 from voxframe.frames.corrected import TURN_TABLES, correct_tables, with_original
 from voxframe.frames.passages import with_derived
-from voxframe.frames.repair import caller
 from voxframe.schema import TRANSCRIPT_TABLES
 from voxframe.validators import nearest, shown
 

@@ -31,7 +31,7 @@ from voxframe.corpus.query import Query
 from voxframe.corpus.services import EMBEDDED
 from voxframe.corpus.speakers import Speakers
 from voxframe.corpus.store import View
-from voxframe.errors import CorpusWarning, DamagedFileError, ExportError, OptionError
+from voxframe.errors import CorpusWarning, DamagedFileError, ExportError, OptionError, caller
 from voxframe.export.annotation_edits import read_edits
 from voxframe.export.data_card import CARD_COLUMNS, DataCard, name_of
 from voxframe.export.delta import DeltaTarget, clear_delta_errors
@@ -52,7 +52,6 @@ from voxframe.export.writers import (
 from voxframe.formats import TABLE_FORMATS
 from voxframe.formats.result import ExportResult, Losses
 from voxframe.formats.segments import with_turns
-from voxframe.frames.repair import caller
 from voxframe.schema import CORPUS_TABLES, RECORDING_COLUMNS, SCHEMA_VERSION, TRANSCRIPT_TABLES
 from voxframe.validators import Boolean, checked, name_list, shown
 

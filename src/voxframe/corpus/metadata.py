@@ -13,12 +13,12 @@ import pandas as pd
 import pyarrow as pa
 
 from voxframe import frames
+from voxframe._arrow import DTYPES, takes_frames
 from voxframe._text import masked, quantity
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.conditions import PERSON, Where, all_of, clauses
 from voxframe.corpus.job import Job
-from voxframe.corpus.reading import DTYPES
 from voxframe.corpus.where_text import Triple
 from voxframe.errors import CorpusError, OptionError
 from voxframe.schema import CORPUS_TABLES, JOBS, RECORDING_COLUMNS
@@ -40,6 +40,7 @@ class Metadata:
     def __repr__(self) -> str:
         return f"Metadata({str(self._archive.path)!r})"
 
+    @takes_frames
     def set(self, about: pd.DataFrame) -> pd.DataFrame:
         """Set columns about recordings, such as customer, date or group, in addition to those passed to `submit`.
 

@@ -14,13 +14,14 @@ import pandas as pd
 import pyarrow as pa
 
 from voxframe import analysis
+from voxframe._arrow import DTYPES, takes_frames
 from voxframe.analysis.recordings import as_a_part
 from voxframe.analysis.speaker_turns import TEXT, speaker_labels
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.conditions import PERSON
 from voxframe.corpus.metadata import Metadata
-from voxframe.corpus.reading import DTYPES, Ids, to_frame
+from voxframe.corpus.reading import Ids, to_frame
 from voxframe.corpus.speaker_names import SpeakerNames, checked_text
 from voxframe.errors import OptionError
 from voxframe.validators import shown
@@ -47,6 +48,7 @@ class People:
     ) -> None:
         self._archive, self._metadata, self._names = archive, metadata, names
 
+    @takes_frames
     def assign(self, people: Assignment, by: Literal["name", "metadata"] | None, ids: Ids | None) -> None:
         """Assign people to labels, as one change."""
         if by not in (None, "name", "metadata"):

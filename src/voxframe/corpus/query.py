@@ -26,11 +26,10 @@ from voxframe.corpus.speakers import CurrentNames
 from voxframe.corpus.store import EXPORTS
 from voxframe.corpus.tables import KINDS, PartDamagedError, PartReplacedError
 from voxframe.corpus.views import DamageError, View, lazy_frame, run_sql
-from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, MissingExtraError, PayloadError
+from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, MissingExtraError, PayloadError, caller
 from voxframe.frames import joined, suited
 from voxframe.frames.corrected import correct_tables, with_original
 from voxframe.frames.passages import with_derived
-from voxframe.frames.repair import caller
 from voxframe.schema import (
     CORPUS_TABLES,
     CORRECTED_TABLES,

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxframe import frames
-from voxframe.analysis.speaker_turns import TEXT
+from voxframe._arrow import DTYPES, as_pandas
 from voxframe.errors import CorpusError
 from voxframe.schema import CORPUS_TABLES, REQUESTED_BY, SPEAKER_NAME, TABLES
 from voxframe.validators import nearest, shown
@@ -21,13 +21,6 @@ Ids: TypeAlias = "str | Iterable[str] | pd.DataFrame"
 _SHOWN = 5  # transcripts named in one warning
 #: The warning about an empty list or DataFrame of transcripts.
 NONE_GIVEN = "no transcripts were given, so there are no rows: the list or DataFrame is empty; pass at least one"
-#: Pandas dtypes of the Arrow types that pyarrow would convert to other dtypes.
-DTYPES: dict[pa.DataType, Any] = {
-    **({pa.string(): TEXT, pa.large_string(): TEXT} if frames.TEXT_DTYPE == TEXT else {}),  # object with pandas 2
-    pa.int64(): pd.Int64Dtype(),
-    pa.int32(): pd.Int64Dtype(),
-    pa.bool_(): pd.BooleanDtype(),
-}
 
 
 class TablesByName(dict[str, pd.DataFrame]):
@@ -39,6 +32,7 @@ class TablesByName(dict[str, pd.DataFrame]):
 
 def identifiers(ids: Ids) -> list[str]:
     """Return transcript ids as a list without duplicates, in their order."""
+    ids = as_pandas(ids)
     if isinstance(ids, pd.DataFrame):
         if "transcript_id" not in ids.columns:
             raise CorpusError("the DataFrame has no column transcript_id; pass one that has it, or a list of ids")

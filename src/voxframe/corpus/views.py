@@ -19,8 +19,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from voxframe._arrow import DTYPES
 from voxframe.analysis.speaker_turns import TEXT
-from voxframe.corpus.reading import DTYPES
 from voxframe.errors import CorpusError, MissingExtraError, OptionError
 from voxframe.schema import CORPUS_TABLES, DERIVED, RECORDING_COLUMNS, SPEAKER_NAME, TABLES
 from voxframe.validators import Boolean, checked, shown

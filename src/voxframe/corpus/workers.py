@@ -27,9 +27,8 @@ from voxframe.corpus.archive import Archive
 from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.store import View
 from voxframe.corpus.table_batch import TOGETHER, TableBatch
-from voxframe.errors import CorpusError, DamagedFileError, PayloadError, VoxframeError
+from voxframe.errors import CorpusError, DamagedFileError, PayloadError, VoxframeError, caller
 from voxframe.frames import decode_transcript
-from voxframe.frames.repair import caller
 from voxframe.settings import cores
 
 #: Number and size of tasks; for more, starting other processes is worth its time.

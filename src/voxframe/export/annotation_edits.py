@@ -15,6 +15,7 @@ from xml.etree import ElementTree as ET
 
 import pandas as pd
 
+from voxframe._arrow import takes_frames
 from voxframe._text import join_words
 from voxframe.analysis.speaker_turns import TEXT
 from voxframe.errors import OptionError, PayloadError
@@ -38,6 +39,7 @@ class _TimedLabel(NamedTuple):
     rows: tuple[int, ...] = ()
 
 
+@takes_frames
 def read_edits(words: pd.DataFrame, file: str | os.PathLike[str]) -> pd.DataFrame:
     """Return what was changed in an exported EAF or TextGrid file of one transcript, or in its Label Studio task.
 

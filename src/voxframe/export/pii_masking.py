@@ -13,6 +13,7 @@ import numpy as np
 import orjson
 import pandas as pd
 
+from voxframe._arrow import takes_frames
 from voxframe._text import quantity
 from voxframe.analysis.speaker_turns import require, speaker_codes
 from voxframe.errors import OptionError
@@ -44,6 +45,7 @@ class _Span(NamedTuple):
     label: str
 
 
+@takes_frames
 def mask(
     tables: Mapping[str, pd.DataFrame], how: Literal["mask", "drop"] = "mask", types: Collection[str] | None = None
 ) -> dict[str, pd.DataFrame]:

@@ -11,6 +11,7 @@ from typing import IO
 import pandas as pd
 import pyarrow.parquet as pq
 
+from voxframe._arrow import takes_frames
 from voxframe._files import file_name, file_stems
 from voxframe.analysis.recordings import known_names
 from voxframe.errors import OptionError
@@ -27,6 +28,7 @@ _NAMED = 3  # tables in a message
 FORMATS = {name: next(iter(form.suffixes), "") for name, form in (TABLE_FORMATS | SPEECH_FORMATS).items()}
 
 
+@takes_frames
 def write(
     data: pd.DataFrame | Mapping[str, pd.DataFrame],
     target: str | os.PathLike[str],
@@ -222,7 +224,7 @@ def write_card(
 def finished(files: list[str], target: str | os.PathLike[str], losses: Losses, omitted: Losses) -> ExportResult:
     """Warn about losses, and return the result of a completed export."""
     losses, omitted = +losses, +omitted  # unary plus drops zero counts
-    warn(losses, os.fspath(target), above=2)
+    warn(losses, os.fspath(target))
     return ExportResult(files, dict(losses), dict(omitted))
 
 

@@ -16,6 +16,7 @@ from xml.sax.saxutils import quoteattr
 
 import pandas as pd
 
+from voxframe._arrow import takes_frames
 from voxframe.errors import OptionError, PayloadError
 from voxframe.formats.result import Losses, counted
 from voxframe.formats.segments import SpeechSegment, grouped, joined, transcripts, turns, whole
@@ -25,6 +26,7 @@ _ALIGNMENT = "http://www.mpi.nl/tools/elan/EAFv3.0.xsd"
 _NONCHARACTERS = "texts or names with characters that XML cannot hold, written without them"
 
 
+@takes_frames
 def textgrid(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
     """Return one transcript as a Praat TextGrid, in the long text format.
 
@@ -62,6 +64,7 @@ def textgrid(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
+@takes_frames
 def eaf(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
     """Return one transcript as an ELAN annotation document (EAF). Times are in milliseconds.
 
@@ -223,6 +226,7 @@ def _s(ms: int) -> str:
 _LABELS, _TEXT, _AUDIO = "labels", "transcription", "audio"
 
 
+@takes_frames
 def label_studio(df: pd.DataFrame, *, audio: Mapping[str, str] | None = None, losses: Losses | None = None) -> str:
     """Return turns as Label Studio tasks: one per transcript, with a region for each turn.
 
@@ -264,6 +268,7 @@ def label_studio(df: pd.DataFrame, *, audio: Mapping[str, str] | None = None, lo
     return json.dumps(tasks, ensure_ascii=False, indent=1) + "\n"
 
 
+@takes_frames
 def label_studio_config(df: pd.DataFrame) -> str:
     """Return the labeling configuration of a Label Studio project for the tasks of `label_studio`.
 

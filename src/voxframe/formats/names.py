@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 
 from voxframe._text import PAUSE_MS, join_words, one_line, quantity, split_words
-from voxframe.errors import PayloadWarning
+from voxframe.errors import PayloadWarning, caller
 from voxframe.formats.payload import SpokenTurn, SpokenWord
 from voxframe.formats.result import Losses
 
@@ -136,7 +136,7 @@ def with_names(turns: Sequence[SpokenTurn], *, carry: bool) -> list[SpokenTurn]:
             f"{quantity(carried, 'caption or line', 'captions or lines')} of {len(parts)} without a speaker got the "
             "speaker before; voxframe.importers.converted(data, name, carry=False) leaves them without one",
             PayloadWarning,
-            stacklevel=2,
+            stacklevel=caller(),
         )
     return found
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from voxframe.errors import ExportWarning
+from voxframe.errors import ExportWarning, caller
 
 #: Number of affected values by description of the change.
 Losses: TypeAlias = Counter[str]
@@ -58,18 +58,16 @@ def counted(losses: Losses | None, what: str) -> Iterator[Losses]:
         return
     own: Losses = Counter()
     yield own
-    warn(own, what, above=3)  # the generator, contextlib and the export function
+    warn(own, what)
 
 
-def warn(losses: Losses, what: str, above: int = 1) -> None:
+def warn(losses: Losses, what: str) -> None:
     """Warn about losses, if there are any.
 
     Args:
         losses: The counter.
         what: Name of the format or file.
-        above: Number of stack frames between this call and the user's code, so that the warning points to the user's
-            line.
     """
     if lost := +losses:  # unary plus drops zero counts
         found = "; ".join(f"{count} {reason}" for reason, count in lost.items())
-        warnings.warn(f"{what} cannot hold every value exactly: {found}", ExportWarning, stacklevel=2 + above)
+        warnings.warn(f"{what} cannot hold every value exactly: {found}", ExportWarning, stacklevel=caller())

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 import pandas as pd
 
+from voxframe._arrow import takes_frames
 from voxframe._text import split_words
 from voxframe.errors import MissingExtraError, OptionError, PayloadError
 from voxframe.formats.datasets import payloads_of, table_of, typed_csv
@@ -31,6 +32,7 @@ _NAMES = {
 }
 
 
+@takes_frames
 def from_table(
     source: pd.DataFrame | str | os.PathLike[str], columns: Mapping[str, str] | None = None
 ) -> list[dict[str, Any]]:

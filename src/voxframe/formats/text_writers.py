@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from voxframe import _text
+from voxframe._arrow import takes_frames
 from voxframe._text import DEFAULT_CHARS, Cue, clock
 from voxframe.errors import MissingExtraError
 from voxframe.formats.names import OTHER_NAME, with_prefixes
@@ -34,6 +35,7 @@ _SHARED_TIMES = "words of rows with several words, at times estimated from the n
 _LABELS = "turns that begin with <, which would begin a label, written without it"
 
 
+@takes_frames
 def txt(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
     r"""Return one transcript as plain text: one line per turn with its start, its speaker and its text.
 
@@ -59,6 +61,7 @@ def txt(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
         return "".join(f"{f'[{_start(s)}] ' if s.timed else ''}{text}\n" for s, text in lines)
 
 
+@takes_frames
 def md(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
     r"""Return one transcript as Markdown: one paragraph per turn. Characters with a meaning in Markdown are escaped.
 
@@ -85,6 +88,7 @@ def md(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
         )
 
 
+@takes_frames
 def docx(df: pd.DataFrame, *, losses: Losses | None = None) -> bytes:
     """Return one transcript as a Word document: one paragraph per turn, with the speaker in bold and the start.
 
@@ -123,6 +127,7 @@ def docx(df: pd.DataFrame, *, losses: Losses | None = None) -> bytes:
     return out.getvalue()
 
 
+@takes_frames
 def tsv(df: pd.DataFrame, *, losses: Losses | None = None) -> str:  # noqa: ARG001  every format has it
     r"""Return rows with times in milliseconds as tab-separated values with a header, for any number of transcripts.
 
@@ -171,6 +176,7 @@ def _start(segment: SpeechSegment) -> str:
     return clock(segment.start // 1000, hours=True)
 
 
+@takes_frames
 def srt(df: pd.DataFrame, *, chars: int = DEFAULT_CHARS, speakers: bool = True, losses: Losses | None = None) -> str:
     """Return captions of one transcript as SRT.
 
@@ -215,6 +221,7 @@ def srt(df: pd.DataFrame, *, chars: int = DEFAULT_CHARS, speakers: bool = True, 
         return _text.srt(captions)
 
 
+@takes_frames
 def vtt(df: pd.DataFrame, *, chars: int = DEFAULT_CHARS, speakers: bool = True, losses: Losses | None = None) -> str:
     """Return captions of one transcript as WebVTT, with the speaker of each as a voice tag (`<v Name>`).
 
@@ -249,6 +256,7 @@ def _captions(df: pd.DataFrame, purpose: str, chars: int, losses: Losses) -> Ite
     yield from zip(_text.readable([cue for cue, _ in found]), [begins for _, begins in found], strict=True)
 
 
+@takes_frames
 def rttm(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
     r"""Return who speaks when as RTTM: one line per turn, for any number of transcripts.
 
@@ -281,6 +289,7 @@ def rttm(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
     return "".join(lines)
 
 
+@takes_frames
 def ctm(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
     """Return words with times and confidences as CTM, sorted by transcript, channel and time.
 
@@ -314,6 +323,7 @@ def ctm(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
     return "".join(lines)
 
 
+@takes_frames
 def stm(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
     """Return who says what when as STM: one line per turn, for any number of transcripts.
 
@@ -342,6 +352,7 @@ def stm(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
     return "".join(lines)
 
 
+@takes_frames
 def audacity(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
     """Return turns of one transcript as an Audacity label track (File, Import, Labels).
 

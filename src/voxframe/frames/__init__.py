@@ -11,7 +11,6 @@ from voxframe.frames.tables import decode_transcript, transcript_arrays, transcr
 if TYPE_CHECKING:
     from voxframe.frames.dataframes import (
         CATEGORIES,
-        TEXT_DTYPE,
         all_to_pandas,
         concat_tables,
         empty_table,
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CATEGORIES",
-    "TEXT_DTYPE",
     "Arrays",
     "all_to_pandas",
     "as_table",

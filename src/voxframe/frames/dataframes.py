@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from pandas.api.types import union_categoricals
 
 from voxframe import accessor as _accessor  # noqa: F401  importing it adds df.vox
+from voxframe._arrow import STR, TEXT_DTYPE
 from voxframe.frames.columns import TEXT, Arrays, from_table
 from voxframe.schema import BOOL, CORRECTED_TABLES, FLOAT, INT, STRING, TABLES, TEXT_ORIGINAL, TIMESTAMP
 
@@ -22,9 +23,6 @@ Places: TypeAlias = npt.NDArray[np.intp]
 #: Converts columns of one type to the same number of pandas arrays.
 Converter: TypeAlias = Callable[[Sequence[Values]], Iterable[Any]]
 
-_STR: Any = pd.StringDtype("pyarrow", na_value=np.nan)
-#: The default text dtype of pandas: str since pandas 3. Earlier versions read str from Parquet files as object.
-TEXT_DTYPE: Any = _STR if pd.Series([""]).dtype == _STR else np.dtype(object)
 _UTC: Any = pd.DatetimeTZDtype("us", "UTC")
 _LARGE = pc.CastOptions.safe(TEXT)
 _CHUNK = 65_536  # nulls
@@ -258,14 +256,14 @@ def _blocks(name: str, original: bool) -> tuple[list[Places], list[Places]]:
 
 
 def _strings(columns: Sequence[Values]) -> Iterable[Any]:
-    if TEXT_DTYPE == _STR and sum(map(len, columns)) > _CHUNK:
-        return [_STR.__from_arrow__(_with_shared_nulls(column)) for column in columns]
+    if TEXT_DTYPE == STR and sum(map(len, columns)) > _CHUNK:
+        return [STR.__from_arrow__(_with_shared_nulls(column)) for column in columns]
     text = _together(columns)
-    if TEXT_DTYPE != _STR:
+    if TEXT_DTYPE != STR:
         return _apart(text.to_numpy(), columns)
     if text.type != TEXT:
         text = pc.call_function("cast", [text], _LARGE)
-    return _apart(_STR.__from_arrow__(text), columns)
+    return _apart(STR.__from_arrow__(text), columns)
 
 
 def _with_shared_nulls(text: Values) -> Values:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import math
 import re
-import sys
 import warnings
 from typing import Any, TypeAlias
 
 import orjson
 
-from voxframe.errors import PayloadWarning
+from voxframe.errors import PayloadWarning, caller
 from voxframe.frames.diagnosis import kind_of, not_an_object, not_json, too_deep
 from voxframe.frames.extra import Misfit, is_nothing, json_text
 from voxframe.frames.json_schema import Shape
@@ -225,11 +224,3 @@ def _brief(value: Any) -> str:
         return kind_of(value)
     text = repr(value) if isinstance(value, str) else json.dumps(value)
     return text if len(text) <= 40 else f"{text[:37]}..."
-
-
-def caller() -> int:
-    """Return the `stacklevel` for a warning in the calling function: the nearest frame outside voxframe."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("voxframe."):
-        level, frame = level + 1, frame.f_back
-    return level

@@ -11,11 +11,11 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import orjson
 import pyarrow as pa
 
-from voxframe.errors import PayloadError, PayloadWarning
+from voxframe.errors import PayloadError, PayloadWarning, caller
 from voxframe.frames.extra import Misfit, elements, extra_text, json_text, unknown, unknown_of_item
 from voxframe.frames.json_schema import shape
 from voxframe.frames.payloads import encode
-from voxframe.frames.repair import caller, parse, repair_payload, whole_pairs
+from voxframe.frames.repair import parse, repair_payload, whole_pairs
 from voxframe.schema import RESPONSES, STREAM, STREAM_WORDS, Table
 
 _COLUMNS = {column.name: column for column in RESPONSES.columns}

@@ -50,6 +50,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, Unpack, cast, runtime_chec
 import pandas as pd
 
 from voxframe import frames
+from voxframe._arrow import takes_frames
 from voxframe.corpus.analyses import analyzed, checked_options
 from voxframe.corpus.reading import TablesByName
 from voxframe.errors import PayloadError
@@ -150,6 +151,7 @@ def tables(source: Sources, **options: Unpack[LoadOptions]) -> dict[str, pd.Data
     return TablesByName(load_all(source, **options))
 
 
+@takes_frames
 def analyze(source: Source | pd.DataFrame, **analyses: Unpack[TranscriptOptions]) -> dict[str, pd.DataFrame]:
     """Analyse transcripts that are in no corpus, on this machine; `Corpus.analyze` does it for a corpus.
 

@@ -11,8 +11,7 @@ import pyarrow.compute as pc
 
 from voxframe import frames
 from voxframe.corpus.store import UNFINISHED
-from voxframe.errors import PayloadWarning
-from voxframe.frames.repair import caller
+from voxframe.errors import PayloadWarning, caller
 from voxframe.schema import TABLES
 
 #: Tables by name: of one payload, or of several transcripts of a corpus.

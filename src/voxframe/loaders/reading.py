@@ -24,10 +24,9 @@ from voxframe.corpus.recordings import RecordingNames
 from voxframe.corpus.services import check_client
 from voxframe.corpus.speaker_names import with_names
 from voxframe.corpus.store import EXPORTS, View
-from voxframe.errors import CorpusWarning, DamagedFileError, OptionError, PayloadError, PayloadWarning
+from voxframe.errors import CorpusWarning, DamagedFileError, OptionError, PayloadError, PayloadWarning, caller
 from voxframe.frames.corrected import with_original
 from voxframe.frames.payloads import Head, head, payloads
-from voxframe.frames.repair import caller
 from voxframe.importers import converted
 from voxframe.loaders.collected import Collected, Made, as_table, first_of, ids_in, rows_in
 from voxframe.loaders.sources import (

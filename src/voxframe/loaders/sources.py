@@ -18,13 +18,13 @@ import pandas as pd
 import pyarrow as pa
 
 from voxframe import frames
+from voxframe._arrow import takes_frames
 from voxframe.corpus import Corpus
 from voxframe.corpus.importing import ENDINGS, contents, files_at, is_payload_file, name_fetched
 from voxframe.corpus.store import FINAL, View
-from voxframe.errors import PayloadError
+from voxframe.errors import PayloadError, caller
 from voxframe.formats.datasets import dataset_files, of_folder
 from voxframe.frames.payloads import encode
-from voxframe.frames.repair import caller
 from voxframe.schema import CORPUS_TABLES
 
 
@@ -105,6 +105,7 @@ def is_handle(source: object) -> TypeGuard[Handle]:
     return all(getattr_static(source, name, missing) is not missing for name in ("done", "raw", "id", "fetch"))
 
 
+@takes_frames
 def each(source: Sources) -> Iterator[Source]:
     """Yield the sources in `source`: itself if it is a single source, otherwise its items. Folders become their files.
 

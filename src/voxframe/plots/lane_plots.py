@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from voxframe import analysis
+from voxframe._arrow import takes_frames
 from voxframe._text import clock
 from voxframe.analysis.recordings import distinct_names
 from voxframe.analysis.speaker_turns import floats, require, row_speakers, speaker_labels
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from voxframe.plots.time_axis import Bands
 
 
+@takes_frames
 def timeline(
     df: pd.DataFrame,
     ax: Axes | None = None,
@@ -212,6 +214,7 @@ def _view(view: tuple[float, float] | None, last: float) -> tuple[float, float]:
 _MEASURES = ("turns", "words", "talk_s", "share")
 
 
+@takes_frames
 def talk_time(df: pd.DataFrame, ax: Axes | None = None, *, by: By = ("transcript_id", "speaker")) -> Axes:
     """Draw the talk time of each speaker of each transcript, or of other groups.
 
@@ -262,6 +265,7 @@ def talk_time(df: pd.DataFrame, ax: Axes | None = None, *, by: By = ("transcript
 Array: TypeAlias = npt.NDArray[Any]
 
 
+@takes_frames
 def dispersion(
     df: pd.DataFrame,
     queries: str | Iterable[str] | None = None,

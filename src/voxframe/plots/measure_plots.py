@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from voxframe import analysis
+from voxframe._arrow import takes_frames
 from voxframe.analysis.recordings import distinct_names
 from voxframe.analysis.speaker_turns import floats, require
 from voxframe.plots import style
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _MOST_POINTS = 240  # of a line whose windows the caller does not choose
 
 
+@takes_frames
 def turn_matrix(df: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Draw who follows whom: one row per speaker, one column per next speaker, with counts and shares as colours.
 
@@ -82,6 +84,7 @@ def turn_matrix(df: pd.DataFrame, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@takes_frames
 def pace(
     df: pd.DataFrame,
     ax: Axes | None = None,
@@ -127,6 +130,7 @@ def pace(
     return ax
 
 
+@takes_frames
 def sentiment_over_time(
     df: pd.DataFrame,
     ax: Axes | None = None,
@@ -210,6 +214,7 @@ def _lines(table: pd.DataFrame, source: pd.DataFrame, value: str, ax: Axes | Non
     return ax
 
 
+@takes_frames
 def rates(table: pd.DataFrame, ax: Axes | None = None, *, label: str = "rate") -> Axes:
     """Draw a rate per group as a point with its interval.
 
@@ -256,6 +261,7 @@ def rates(table: pd.DataFrame, ax: Axes | None = None, *, label: str = "rate") -
     return ax
 
 
+@takes_frames
 def keyness(table: pd.DataFrame, ax: Axes | None = None, *, top: int = 10) -> Axes:
     """Draw the words that tell groups apart: bars to the right, the strongest of each group on top.
 
@@ -303,6 +309,7 @@ def keyness(table: pd.DataFrame, ax: Axes | None = None, *, top: int = 10) -> Ax
     return ax
 
 
+@takes_frames
 def small_multiples(
     df: pd.DataFrame,
     plot: Callable[..., Any],

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from voxframe._arrow import takes_frames
 from voxframe.analysis.recordings import distinct_names
 from voxframe.analysis.speaker_turns import floats, label_names, require, speaker_codes
 from voxframe.compare.alignment import disagreements as places_of
@@ -37,6 +38,7 @@ _KINDS = (("POSITIVE", -1, style.POSITIVE), ("NEGATIVE", 1, style.NEGATIVE), ("N
 _HALF, _THIN = 0.42, 0.05
 
 
+@takes_frames
 def confidence(
     df: pd.DataFrame, ax: Axes | None = None, *, by: str | None = None, window_s: float | None = None
 ) -> Axes:
@@ -140,6 +142,7 @@ def _means(at: np.ndarray, values: np.ndarray, window: float) -> tuple[np.ndarra
     return (first + np.arange(len(count)) + 0.5) * window, mean
 
 
+@takes_frames
 def sentiment(df: pd.DataFrame, ax: Axes | None = None, *, by: str | None = None) -> Axes:
     """Draw sentiment over time: one bar per sentence, up if positive, down if negative, with the confidence as height.
 
@@ -202,6 +205,7 @@ _LEVELS = {"substitution": 1, "deletion": 0, "insertion": 2}
 _LEAST = 0.002  # width of a bar as a share of the longest recording, so that a short word is visible
 
 
+@takes_frames
 def disagreements(df: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Draw where two transcripts differ: one lane per recording, one bar per place, coloured by the kind of edit.
 

@@ -17,7 +17,7 @@ from voxframe.analysis.speaker_turns import require
 from voxframe.corpus import Corpus
 from voxframe.corpus.addresses import is_address, is_remote, short_name
 from voxframe.corpus.corpus import chosen_corpus
-from voxframe.errors import AudioError, CorpusError, CorpusWarning, OptionError
+from voxframe.errors import AudioError, CorpusError, CorpusWarning, OptionError, caller
 from voxframe.validators import Integer, checked, shown
 from voxframe.widgets.base import ScriptedWidget, absolute_path, corpus_call, show_errors
 from voxframe.widgets.encoding import require_times
@@ -181,7 +181,7 @@ def open_player(corpus: Corpus, recordings: RecordingFinder, transcript_id: str)
     try:
         audio = recordings.playable(transcript_id)
     except AudioError as e:
-        warnings.warn(str(e), CorpusWarning, stacklevel=4)  # the transcript can still be read
+        warnings.warn(str(e), CorpusWarning, stacklevel=caller())  # the transcript can still be read
     return TranscriptPlayer(corpus.tables(transcript_id), audio, corpus=corpus, title=recordings.name(transcript_id))
 
 

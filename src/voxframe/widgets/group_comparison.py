@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from voxframe import analysis
+from voxframe._arrow import takes_frames
 from voxframe._text import clock, quantity
 from voxframe.analysis.speaker_turns import require
 from voxframe.corpus import Corpus
@@ -54,6 +55,7 @@ class GroupComparison(LaneChart):
     _what = "Values by group"
     _points = True
 
+    @takes_frames
     def __init__(
         self,
         df: pd.DataFrame,

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import traitlets
 
+from voxframe._arrow import takes_frames
 from voxframe._text import clock, join_words, quantity
 from voxframe.analysis.speaker_turns import label_names, require
 from voxframe.corpus import Corpus
@@ -211,6 +212,7 @@ class Timeline(LaneChart):
     names = text_map()
     _speakers = traitlets.List(traitlets.Unicode()).tag(sync=True)
 
+    @takes_frames
     def __init__(
         self,
         df: pd.DataFrame,
@@ -323,6 +325,7 @@ class Dispersion(LaneChart):
     _what = "Where words occur"
     _points = True
 
+    @takes_frames
     def __init__(
         self,
         df: pd.DataFrame,

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import traitlets
 
+from voxframe._arrow import takes_frames
 from voxframe._text import clock, quantity
 from voxframe.analysis.speaker_turns import require
 from voxframe.corpus import Corpus
@@ -60,6 +61,7 @@ class PassageList(RowPlayerWidget):
     limit = traitlets.Int(200, min=1).tag(sync=True)
     _rows = traitlets.Dict().tag(sync=True)
 
+    @takes_frames
     def __init__(
         self,
         df: pd.DataFrame,

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import traitlets
 
+from voxframe._arrow import takes_frames
 from voxframe._text import clock, join_words, quantity
 from voxframe.analysis.speaker_turns import TEXT
 from voxframe.client import Client
@@ -135,6 +136,7 @@ class TranscriptPlayer(ScriptedWidget):
     # Says that edits are not stored and how to keep them; empty if a corpus stores them.
     _not_stored = traitlets.Unicode("").tag(sync=True)
 
+    @takes_frames
     def __init__(
         self,
         source: Given,

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import traitlets
 
+from voxframe._arrow import takes_frames
 from voxframe._text import clock, quantity
 from voxframe.corpus import Corpus
 from voxframe.corpus.corpus import chosen_corpus
@@ -80,6 +81,7 @@ class WordSearch(CorpusPlayerWidget):
     _choices = traitlets.List(traitlets.Unicode()).tag(sync=True)
     _found = traitlets.Dict().tag(sync=True)
 
+    @takes_frames
     def __init__(
         self,
         corpus: Corpus | None = None,

@@ -17,6 +17,7 @@ from urllib.parse import unquote
 
 import pandas as pd
 
+from voxframe._arrow import takes_frames
 from voxframe._text import storable
 from voxframe.corpus.addresses import EXTENSIONS, canonical, checked_name, is_address, is_remote
 from voxframe.corpus.ledger import Ledger
@@ -244,6 +245,7 @@ def one_source(given: object) -> str:
     return source
 
 
+@takes_frames
 def expand(sources: Recordings) -> list[Recording]:
     """Return every recording that the sources stand for, in order. Files of a folder or pattern are sorted."""
     if isinstance(sources, pd.DataFrame):

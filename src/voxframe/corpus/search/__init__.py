@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import pandas as pd
 import pyarrow as pa
 
+from voxframe._arrow import DTYPES, takes_frames
 from voxframe.analysis.grouping import people_of
 from voxframe.analysis.recordings import attach
 from voxframe.corpus.archive import Archive, in_session
@@ -17,7 +18,7 @@ from voxframe.corpus.conditions import Where, with_ids
 from voxframe.corpus.metadata import Metadata, Wanted, apart, is_named, join, resolve, without_person
 from voxframe.corpus.people import People
 from voxframe.corpus.query import Query
-from voxframe.corpus.reading import DTYPES, to_frame
+from voxframe.corpus.reading import to_frame
 from voxframe.corpus.search.concordance import SearchQuery, find_in_context, labelled, speaker_list
 from voxframe.corpus.search.counts import GROUPS, counts, group_columns
 from voxframe.corpus.search.index import SearchIndex
@@ -26,8 +27,7 @@ from voxframe.corpus.search.meaning import DiscoveredTopics, MeaningSearch
 from voxframe.corpus.search.segment import WORD_COLUMNS
 from voxframe.corpus.speaker_names import with_names
 from voxframe.corpus.speakers import CurrentNames
-from voxframe.errors import CorpusWarning, OptionError
-from voxframe.frames.repair import caller
+from voxframe.errors import CorpusWarning, OptionError, caller
 from voxframe.schema import CONCORDANCE, CORPUS_TABLES, SENTENCE_MATCHES, Table
 from voxframe.validators import Integer, checked, nearest
 
@@ -356,6 +356,7 @@ class Search:
         return rows._replace(ids=wanted if possible is None else sorted(possible), where=where), about
 
     @in_session
+    @takes_frames
     def counts(
         self,
         query: str | Iterable[str],

@@ -24,8 +24,7 @@ from voxframe.corpus.conditions import Where, expression
 from voxframe.corpus.search.manifest import OpenIndex
 from voxframe.corpus.search.segment import IndexSegment, Ints
 from voxframe.corpus.speaker_names import with_names
-from voxframe.errors import CorpusWarning, OptionError
-from voxframe.frames.repair import caller
+from voxframe.errors import CorpusWarning, OptionError, caller
 from voxframe.schema import CONCORDANCE, SPEAKER_NAME
 from voxframe.validators import Integer, checked, shown
 
