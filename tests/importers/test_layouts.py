@@ -10,6 +10,7 @@ of SDH subtitles (SRT, WebVTT, CEA-608); of the pipelines of transformers; and o
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -529,3 +530,34 @@ def test_several_results_are_several_transcripts() -> None:
     result = {"text": " Hi.", "chunks": [{"timestamp": [0.0, 1.5], "text": " Hi."}]}
     payloads = json.loads(converted(json.dumps([result, result]).encode(), "a.json"))
     assert [payload["utterances"][0]["end"] for payload in payloads] == [1500, 1500]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "a.ctm",
+            ";; qqnote\nr 1 0.0 0.5 one 0.9 qqtype\nr 1 * * <ALT_BEGIN>\nr 1 1.0 0.5 two 0.9\nr 1 * * <ALT>\nr 1 1.0 0.5 qqtoo 0.9\nr 1 * * <ALT_END>\n",
+        ),
+        ("a.stm", ";; CATEGORY qqlabel\nr 1 Ann 0.0 1.0 <o> one\nr 1 qqwho 1.0 2.0 ignore_time_segment_in_scoring\n"),
+        (
+            "a.rttm",
+            ";; qqnote\nSPKR-INFO r 1 <NA> <NA> <NA> qqfemale Ann <NA>\nSPEAKER r 1 0.0 0.6 <NA> <NA> Ann <NA>\n",
+        ),
+        (
+            "a.otr",
+            json.dumps(
+                {"text": '<p><span class="timestamp" data-timestamp="1">0:01</span>Ann: a <b class="qqmark">b</b></p>'}
+            ),
+        ),
+        ("a.vtt", "WEBVTT qqtitle\n\nREGION\nid:qqregion\n\nqqid\n00:01.000 --> 00:02.000 region:qqregion\nHi\n"),
+    ],
+    ids=lambda value: value if len(value) < 12 else "",
+)
+def test_what_a_reader_does_not_use_is_in_extra(name: str, text: str) -> None:
+    """Each value that begins with qq is in the column `extra` of a table."""
+    with warnings.catch_warnings(action="ignore"):
+        payload = converted(text.encode(), name)
+    tables = voxframe.tables(payload)
+    kept = "\n".join(str(value) for table in tables.values() for value in table.get("extra", ()))
+    assert [mark for mark in set(re.findall(r"qq[a-z]+", text)) if mark not in kept] == []

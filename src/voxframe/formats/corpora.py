@@ -18,6 +18,8 @@ _CODES = re.compile(
     r"\[[^\]]*\]|&[-+=~*]?[\w:.]*|\(\.+\)|[<>\u21ab]|\+[/.,\"!?^<+]*(?=\s|$)|(?<=\s)0(?=\w)|@[\w:$]+|[\u2308-\u230b\u2191\u2193]"
 )
 _STAMP = re.compile(r'<span[^>]*class="timestamp"[^>]*data-timestamp="([\d.]+)"[^>]*>.*?</span>', re.DOTALL)
+_TAG = re.compile(r"<[^>]*>")
+_PARAGRAPH = ("<p>", "</p>", "<div>", "</div>")
 
 
 def chat(text: str) -> dict[str, Any]:
@@ -98,14 +100,18 @@ def _passages(turn: ET.Element) -> Iterator[tuple[str | None, int, str]]:
 
 
 def otranscribe(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Read a file of oTranscribe (.otr): HTML with time stamps; names before the text are speakers."""
+    """Read a file of oTranscribe (.otr): HTML with time stamps; names before the text are speakers.
+
+    A turn with other markup, such as bold text, has it as it stands in "markup".
+    """
     html = re.sub(r"<br\s*/?>|</p>|</div>", "\n", document["text"])
     turns = list[SpokenTurn]()
     for line in html.split("\n"):
         pieces = _STAMP.split(line)
         for start, part in zip([None, *pieces[1::2]], pieces[::2], strict=True):
-            if said := one_line(unescape(re.sub(r"<[^>]*>", "", part))):
-                turns.append(SpokenTurn(said, ms(start)))
+            if said := one_line(unescape(_TAG.sub("", part))):
+                is_marked = any(tag not in _PARAGRAPH for tag in _TAG.findall(part))
+                turns.append(SpokenTurn(said, ms(start), source={"markup": part.strip()} if is_marked else None))
     return from_turns(with_names(turns, carry=True))
 
 

@@ -269,18 +269,28 @@ def ctm(text: str) -> list[tuple[str, dict[str, Any]]]:
         Name and payload of each recording.
     """
     found: dict[str, list[SpokenWord]] = {}
+    others: dict[str, list[str]] = {}
     is_other = False
     for fields in _rows(text, "recording, channel, start, duration, word"):
         recording, channel, begin, length, word = fields[:5]
         if begin == "*":  # <ALT_BEGIN>, <ALT> and <ALT_END> have no times
             is_other = word == "<ALT>" or (is_other and word != "<ALT_END>")
+        if is_other and word != "<ALT>":
+            others.setdefault(recording, []).append(" ".join(fields))
         if begin == "*" or is_other:
             continue
         start = ms(begin)
         end = None if start is None or length == "NA" else start + (ms(length) or 0)
         confidence = number(fields[5]) if len(fields) > 5 and fields[5] not in ("NA", "<NA>") else None
-        found.setdefault(recording, []).append(SpokenWord(word, start, end, confidence, None, channel))
-    return [(name, from_words(_channels(words))) for name, words in found.items()]
+        more = {"fields": fields[6:]} if len(fields) > 6 else None
+        found.setdefault(recording, []).append(SpokenWord(word, start, end, confidence, None, channel, more))
+    return [(name, _rest(text, others.get(name)) | from_words(_channels(words))) for name, words in found.items()]
+
+
+def _rest(text: str, lines: Sequence[str] | None) -> dict[str, Any]:
+    """Return the lines of a file of scoring that are no rows: comments, and those that a reader leaves out."""
+    comments = [line.strip() for line in _lines(text) if line.lstrip().startswith(";;")]
+    return {name: value for name, value in (("comments", comments), ("other_lines", lines)) if value}
 
 
 def stm(text: str) -> list[tuple[str, dict[str, Any]]]:
@@ -293,6 +303,7 @@ def stm(text: str) -> list[tuple[str, dict[str, Any]]]:
         Name and payload of each recording.
     """
     found: dict[str, list[SpokenTurn]] = {}
+    others: dict[str, list[str]] = {}
     for fields in _rows(text, "recording, channel, speaker, start, end"):
         recording, channel, speaker, start, end = fields[:5]
         words, more = fields[5:], dict[str, str]()
@@ -309,7 +320,9 @@ def stm(text: str) -> list[tuple[str, dict[str, Any]]]:
             found.setdefault(recording, []).append(
                 SpokenTurn(said, ms(start), ms(end), name, channel=channel, source=more or None)
             )
-    return [(name, from_turns(_channels(turns))) for name, turns in found.items()]
+        else:
+            others.setdefault(recording, []).append(" ".join(fields))
+    return [(name, _rest(text, others.get(name)) | from_turns(_channels(turns))) for name, turns in found.items()]
 
 
 def rttm(text: str) -> dict[str, list[tuple[int, int, str]]]:
@@ -335,8 +348,13 @@ def rttm(text: str) -> dict[str, list[tuple[int, int, str]]]:
 
 
 def turns_of_rttm(text: str) -> list[tuple[str, dict[str, Any]]]:
-    """Read who speaks when from RTTM alone: turns without text, by recording."""
-    return [(name, from_turns([SpokenTurn("", *turn) for turn in sorted(turns)])) for name, turns in rttm(text).items()]
+    """Read who speaks when from RTTM alone: turns without text, by recording. Other lines are in "other_lines"."""
+    others = [fields for fields in _rows(text) if fields[0] != "SPEAKER"]
+    found = []
+    for name, turns in rttm(text).items():
+        rest = _rest(text, [" ".join(fields) for fields in others if fields[1:2] == [name]])
+        found.append((name, rest | from_turns([SpokenTurn("", *turn) for turn in sorted(turns)])))
+    return found
 
 
 def with_speakers(payload: Mapping[str, Any], text: str, recording: str | None = None) -> dict[str, Any]:
