@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import pytest
 
+from voxframe import analysis
 from voxframe.analysis import talk_time, turn_statistics, turn_taking
 
 _TURNS = {"transcript_id": "t", "text": "Well.", "start_ms": [0, 1000, 2000], "end_ms": [900, 1900, 2900]}
@@ -42,3 +45,27 @@ def test_interruptions_are_unknown_without_overlap() -> None:
     assert found["transfers"].to_list() == [2]
     assert found["interruption_share"].isna().all()
     assert found["interruption_recordings"].to_list() == [0]
+
+
+@pytest.mark.parametrize(
+    ("measure", "column", "what"),
+    [
+        (analysis.balance, "speaker", "speaker"),
+        (analysis.turn_matrix, "speaker", "speaker"),
+        (analysis.questions, "text", "text"),
+        (analysis.ngrams, "text", "text"),
+        (lambda words: analysis.find_words(words, "yes"), "text", "text"),
+        (analysis.turns, "start_ms", "times"),
+        (lambda words: analysis.label_shares(words.assign(label="x"), words), "start_ms", "times"),
+    ],
+)
+def test_an_empty_result_says_why(measure: Any, column: str, what: str) -> None:
+    """A result without rows from a table with rows comes with one warning, which names what the rows lack."""
+    words = pd.DataFrame({"transcript_id": "a", "speaker": "A", "text": ["yes", "no"], "start_ms": [0, 9000]})
+    words["end_ms"] = [500, 9500]
+    words[column] = pd.Series([None, None], dtype=object)
+    with pytest.warns(
+        UserWarning, match=rf"rows have no {what} and are left out, so that the result is empty"
+    ) as caught:
+        assert measure(words).empty
+    assert len([one for one in caught if "left out" in str(one.message)]) == 1

@@ -205,6 +205,7 @@ def _windows(
 @takes_frames
 @defines("word_share", "strength")
 @keeps_names
+@uses("start_ms", "end_ms")
 def label_shares(
     labels: pd.DataFrame, words: pd.DataFrame, by: By = ("transcript_id", "speaker", "minute")
 ) -> pd.DataFrame:

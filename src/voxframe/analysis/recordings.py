@@ -127,13 +127,15 @@ def as_a_part() -> Iterator[None]:
         _IS_RUNNING.reset(token)
 
 
-def uses(*columns: str) -> Callable[[Callable[P, pd.DataFrame]], Callable[P, pd.DataFrame]]:
+def uses(*columns: str, needs: Sequence[str] = ()) -> Callable[[Callable[P, pd.DataFrame]], Callable[P, pd.DataFrame]]:
     """Decorate a measure that leaves out rows with a null in these columns: one warning says how many and why.
+
+    Args:
+        needs: Columns whose nulls are only named if the result has no rows.
 
     Warns:
         UserWarning: The measure cannot use some rows, or none.
     """
-    what = "times" if "start_ms" in columns else " and ".join(columns)
 
     def decorated(function: Callable[P, pd.DataFrame]) -> Callable[P, pd.DataFrame]:
         @wraps(function)
@@ -142,12 +144,19 @@ def uses(*columns: str) -> Callable[[Callable[P, pd.DataFrame]], Callable[P, pd.
                 return function(*args, **options)
             with as_a_part():
                 found = function(*args, **options)
-            source = next((one for one in (*args, *options.values()) if isinstance(one, pd.DataFrame)), pd.DataFrame())
-            unknown = source[[name for name in columns if name in source]].isna().any(axis=1)
-            if count := int(unknown.sum()):
+            tables = [one for one in (*args, *options.values()) if isinstance(one, pd.DataFrame)]
+            named = [*columns, *(needs if found.empty else ())]
+            if not tables:
+                return found
+            unknown = pd.concat([table.reindex(columns=table.columns.intersection(named)).isna() for table in tables])
+            unknown = unknown.astype("boolean").fillna(False).astype(bool)  # a column that only another table has
+            if count := int(unknown.any(axis=1).sum()):
+                lacking = [name for name in named if name in unknown and unknown[name].any()]
+                what = dict.fromkeys("times" if name.endswith("_ms") else name for name in lacking)
                 empty = ", so that the result is empty" if found.empty else ""
                 warnings.warn(
-                    f"{function.__name__}: {count:,} of {len(source):,} rows have no {what} and are left out{empty}",
+                    f"{function.__name__}: {count:,} of {len(unknown):,} rows have no {' or '.join(what)} and are left "
+                    f"out{empty}",
                     stacklevel=caller(),
                 )
             return found

@@ -289,7 +289,7 @@ def _activity(
 @takes_frames
 @defines("gini", "entropy_bits", "evenness", "effective_speakers")
 @keeps_names
-@uses("start_ms", "end_ms")
+@uses("start_ms", "end_ms", needs=("speaker",))
 def balance(
     spoken: pd.DataFrame, by: By = "transcript_id", *, of: Literal["talk_s", "words", "turns"] = "talk_s"
 ) -> pd.DataFrame:

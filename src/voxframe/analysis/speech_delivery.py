@@ -37,7 +37,7 @@ _DELIVERY = tuple(
 
 @takes_frames
 @keeps_names
-@uses("start_ms", "end_ms")
+@uses("start_ms", "end_ms", needs=("text",))
 def pauses(words: pd.DataFrame, *, min_ms: float = SHORTEST_PAUSE_MS) -> pd.DataFrame:
     """Return the silent pauses of speakers.
 
@@ -84,7 +84,7 @@ def pauses(words: pd.DataFrame, *, min_ms: float = SHORTEST_PAUSE_MS) -> pd.Data
 
 @takes_frames
 @keeps_names
-@uses("start_ms", "end_ms")
+@uses("start_ms", "end_ms", needs=("text",))
 def questions(words: pd.DataFrame) -> pd.DataFrame:
     """Return the sentences that end with a question mark.
 
