@@ -106,8 +106,8 @@ class _Outcome(NamedTuple):
 
 def find(name: str | None = None) -> Analyzer:
     """Return an analyzer by name. None (default): the one that `VOXFRAME_ANALYZER` names, else the one built in."""
-    if (found := plugin("analyzer", name, "local")) is not None:
-        return cast("Analyzer", found)
+    if (analyzer := plugin("analyzer", name, "local")) is not None:
+        return cast("Analyzer", analyzer)
     try:
         import snowballstemmer  # noqa: F401  the first of its packages
     except ModuleNotFoundError:
@@ -122,21 +122,21 @@ def checked_options(given: Mapping[str, Any]) -> dict[str, Any]:
     for name in given:
         if name not in (*USUAL, *OTHERS):
             raise OptionError(f"analyze has no option {name!r}; it has {', '.join((*USUAL, *OTHERS))}")
-    found = options.check(**{name: value for name, value in given.items() if value is not None})
-    if not any(name in found for name in _REQUESTS):
-        found |= dict.fromkeys(USUAL, True)
-    if not any(found.get(name) for name in _REQUESTS):
+    checked = options.check(**{name: value for name, value in given.items() if value is not None})
+    if not any(name in checked for name in _REQUESTS):
+        checked |= dict.fromkeys(USUAL, True)
+    if not any(checked.get(name) for name in _REQUESTS):
         raise OptionError(f"no analysis is requested; set one of {', '.join(_REQUESTS)} to True")
-    return found
+    return checked
 
 
-def analyzed(raw: bytes, given: Mapping[str, Any]) -> bytes:
+def analyzed(raw: bytes, options: Mapping[str, Any]) -> bytes:
     """Return a payload with the requested analyses."""
     tables = frames.transcript_tables(raw, ("transcripts", *TURN_TABLES))
     source = _input(tables)
     if reason := _unfit(source):
         raise PayloadError(f"it cannot be analysed: {reason}")
-    return with_fields(raw, orjson.dumps(_fields(_made(find(), source.document, given), source, given)))
+    return with_fields(raw, orjson.dumps(_fields(_made(find(), source.document, options), source, options)))
 
 
 def _input(tables: Mapping[str, pa.Table]) -> _Input:
@@ -181,10 +181,10 @@ def _lines(turns: pa.Table, words: Mapping[int, dict[str, Any]], others: pa.Tabl
         apart.setdefault(row["utterance_idx"], []).append(word)
     for turn in turns.to_pylist():
         first, count = turn["first_word_idx"], turn["word_count"] or 0
-        own = [words[n] for n in range(first, first + count) if n in words] if first is not None else ()
+        spoken = [words[n] for n in range(first, first + count) if n in words] if first is not None else ()
         line = {"text": turn["text"], "start": turn["start_ms"], "end": turn["end_ms"]}
         line |= {name: turn[name] for name in ("confidence", "speaker", "channel")}
-        yield line | {"words": [*own] or apart.get(turn["utterance_idx"], [])}
+        yield line | {"words": [*spoken] or apart.get(turn["utterance_idx"], [])}
 
 
 def _unfit(source: _Input) -> str | None:
@@ -200,27 +200,27 @@ def _unfit(source: _Input) -> str | None:
     return None if len(bare) < _FEW or share >= _FOREIGN else "its language is not stated, and is not English"
 
 
-def _made(analyze: Analyzer, document: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def _made(analyze: Analyzer, document: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
     """Run an analyzer. Return the fields that it added."""
     language = document["language_code"]
     code = language.lower().replace("-", "_") if language else "en"
-    fields = analyze({**document, "language_code": code if code in ("en_us", "en_uk", "en_au") else "en"}, given)
-    changed = ("words", "text", "utterances") if given.get("redact_pii") else ()
+    fields = analyze({**document, "language_code": code if code in ("en_us", "en_uk", "en_au") else "en"}, options)
+    changed = ("words", "text", "utterances") if options.get("redact_pii") else ()
     return {name: fields[name] for name in (*changed, *_RESULTS, "summary_method") if name in fields}
 
 
-def _fields(made: Mapping[str, Any], source: _Input, given: Mapping[str, Any]) -> dict[str, Any]:
+def _fields(results: Mapping[str, Any], source: _Input, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a payload: the results, the options, and the version of voxframe."""
-    fields = dict(made)
-    if given.get("redact_pii"):
+    fields = dict(results)
+    if options.get("redact_pii"):
         fields = dict.fromkeys(_RESULTS) | fields
         fields["words"] = [_plain(word) for word in fields["words"]]
         lines = fields["utterances"]
         fields["utterances"] = [line | {"words": [_plain(word) for word in line["words"]]} for line in lines] or None
     if not source.is_timed:
         fields = {name: _untimed(value) for name, value in fields.items()}
-    names = sorted(name for name in _REQUESTS if given.get(name))
-    return fields | dict(given) | {_FIELD: f"voxframe {version('voxframe')}: {', '.join(names)}"}
+    names = sorted(name for name in _REQUESTS if options.get(name))
+    return fields | dict(options) | {_FIELD: f"voxframe {version('voxframe')}: {', '.join(names)}"}
 
 
 def _plain(word: Mapping[str, Any]) -> dict[str, Any]:
@@ -299,9 +299,9 @@ class Analyses:
         """
         requested = checked_options(analyses)
         self._archive.report_missing()
-        found = self._archive.ids() if ids is None else self._archive.recordings.ids(ids)
-        results = self._analyze(found, requested, workers, progress=progress)
-        return _table(found, results)
+        transcript_ids = self._archive.ids() if ids is None else self._archive.recordings.ids(ids)
+        results = self._analyze(transcript_ids, requested, workers, progress=progress)
+        return _table(transcript_ids, results)
 
     def undo(self, ids: Ids | None = None) -> list[str]:
         """Remove the analyses that `corpus.analyze` made. Those of the service come back.
@@ -323,10 +323,10 @@ class Analyses:
             self._archive.ids() if ids is None else self._archive.recordings.ids(ids),
             ["transcript_id", "local_analyses"],
         )[0]
-        found: list[str] = table.filter(table["local_analyses"].is_valid())["transcript_id"].to_pylist()
-        for transcript_id in found:
+        analyzed: list[str] = table.filter(table["local_analyses"].is_valid())["transcript_id"].to_pylist()
+        for transcript_id in analyzed:
             self._store(transcript_id, None)
-        return found
+        return analyzed
 
     def _store(self, transcript_id: str, analysis: Mapping[str, Any] | None) -> None:
         with clear_errors(self._archive.path):
@@ -335,14 +335,14 @@ class Analyses:
             self._archive.write_table("transcript", self._archive.make(transcript_id, "transcript"))
 
     def _analyze(
-        self, ids: Sequence[str], given: Mapping[str, Any], workers: int | None, *, progress: bool | None
+        self, ids: Sequence[str], options_of_call: Mapping[str, Any], workers: int | None, *, progress: bool | None
     ) -> dict[str, _Outcome]:
         """Store the analyses of transcripts as they are made. Return what became of each."""
         results: dict[str, _Outcome] = {}
 
         def sources() -> Iterator[tuple[str, _Input, dict[str, Any]]]:
             for transcript_id in ids:
-                task = self._task(transcript_id, given)
+                task = self._task(transcript_id, options_of_call)
                 if isinstance(task, _Outcome):
                     results[transcript_id] = task
                     bar.update()
@@ -367,7 +367,7 @@ class Analyses:
             )
         return results
 
-    def _task(self, transcript_id: str, given: Mapping[str, Any]) -> tuple[_Input, dict[str, Any]] | _Outcome:
+    def _task(self, transcript_id: str, options_of_call: Mapping[str, Any]) -> tuple[_Input, dict[str, Any]] | _Outcome:
         """Return what to analyse, and the options: those of an earlier analysis are kept."""
         archive = self._archive
         try:
@@ -381,7 +381,7 @@ class Analyses:
             return _Outcome("failed", str(error))
         analysis = {} if stored.analysis is None else orjson.loads(stored.analysis)
         old = analysis.get("fields", {})
-        requested = {name: old[name] for name in (*USUAL, *OTHERS) if name in old} | dict(given)
+        requested = {name: old[name] for name in (*USUAL, *OTHERS) if name in old} | dict(options_of_call)
         if analysis.get("source") == source.digest and all(old.get(name) == value for name, value in requested.items()):
             return _Outcome("unchanged", "")
         if reason := _unfit(source):
@@ -432,10 +432,10 @@ def _each(tasks: Iterator[tuple[str, _Input, dict[str, Any]]], count: int, worke
             yield done
 
 
-def _tried(analyze: Analyzer, document: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any] | str:
+def _tried(analyze: Analyzer, document: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any] | str:
     """Return the fields that an analyzer adds, or the reason if it fails."""
     try:
-        return _made(analyze, document, given)
+        return _made(analyze, document, options)
     except Exception as error:  # noqa: BLE001  one transcript must not end the analysis of the others
         return f"{type(error).__name__}: {error}"
 
@@ -452,12 +452,12 @@ class _Child:
             env={"OMP_NUM_THREADS": "1", **os.environ},
         )
 
-    def ask(self, document: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any] | str:
+    def ask(self, document: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any] | str:
         """Analyse a transcript."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
-            self._process.stdin.write(orjson.dumps([document, given]) + b"\n")
+            self._process.stdin.write(orjson.dumps([document, options]) + b"\n")
             self._process.stdin.flush()
             answer: dict[str, Any] | str = orjson.loads(self._process.stdout.readline())
         except (OSError, ValueError):
@@ -478,8 +478,8 @@ def main() -> None:
         document, given = orjson.loads(line)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")
-            made = _tried(analyze, document, given)
-        if isinstance(made, dict) and caught:
-            made[_WARNINGS] = [(one.category.__name__, str(one.message)) for one in caught]
-        out.write(orjson.dumps(made) + b"\n")
+            result = _tried(analyze, document, given)
+        if isinstance(result, dict) and caught:
+            result[_WARNINGS] = [(warning.category.__name__, str(warning.message)) for warning in caught]
+        out.write(orjson.dumps(result) + b"\n")
         out.flush()

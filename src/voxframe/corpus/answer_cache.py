@@ -29,8 +29,8 @@ def cache_key(request: Mapping[str, Any]) -> str:
 
 def find(ledger: Ledger, key: str) -> CachedAnswer | None:
     """Return the cached response to a request, or None."""
-    found = _read(ledger, "created", "key = ? AND content IS NOT NULL", key)
-    return found[0] if found else None
+    answers = _read(ledger, "created", "key = ? AND content IS NOT NULL", key)
+    return answers[0] if answers else None
 
 
 def llm_responses(ledger: Ledger) -> list[CachedAnswer]:

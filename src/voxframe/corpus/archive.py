@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import threading
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -39,7 +40,7 @@ from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, NewerC
 from voxframe.frames import derived_passages
 from voxframe.frames.corrected import TURN_TABLES, correct_tables, with_original
 from voxframe.frames.passages import with_derived
-from voxframe.schema import TRANSCRIPT_TABLES
+from voxframe.schema import SCHEMA_VERSION, TRANSCRIPT_TABLES
 from voxframe.validators import nearest, shown
 
 T = TypeVar("T")
@@ -192,13 +193,13 @@ class Archive:
             located = Located({} if member is None else {transcript_id: member})
             return None if member is None else {n: assemble(self.files, n, [transcript_id], located) for n in names}
 
-        found: Mapping[str, pa.Table] | None = self._steady(read)
-        if found is None:
+        by_name: Mapping[str, pa.Table] | None = self._steady(read)
+        if by_name is None:
             new = self.make(transcript_id, view)
             with contextlib.suppress(OSError, CorpusError):  # a corpus on a read-only or full disk can still be read
                 self.write_table(view, new)
-            found = new.exact_tables()
-        return {name: found[name] for name in names}
+            by_name = new.exact_tables()
+        return {name: by_name[name] for name in names}
 
     def current(self, name: str, transcript_id: str) -> pa.Table:
         """Return one table of one transcript with its edits applied."""
@@ -210,8 +211,8 @@ class Archive:
     def select(self, name: str, ids: Iterable[str] | None) -> list[str]:
         """Return the ids that a read of a table covers."""
         if name not in TRANSCRIPT_TABLES and name not in EXPORTS:
-            known = [*TRANSCRIPT_TABLES, *EXPORTS]
-            raise CorpusError(f"a corpus has no table {name!r}{nearest(name, known)}; it has {', '.join(known)}")
+            tables = [*TRANSCRIPT_TABLES, *EXPORTS]
+            raise CorpusError(f"a corpus has no table {name!r}{nearest(name, tables)}; it has {', '.join(tables)}")
         if ids is not None:
             return list(ids)
         view = view_of(name)
@@ -222,47 +223,49 @@ class Archive:
     def locate(self, name: str, ids: Sequence[str], *, corrected: bool | None = True) -> Located:
         """Return where the rows of transcripts are, after making missing and outdated ones."""
         kind, current = kinds_of(name)
-        found = Located()
+        located = Located()
         if kind == "transcript" or corrected is None:
-            self._locate_sent(kind, name, ids, found)
+            self._locate_sent(kind, name, ids, located)
         if corrected is None or current is None or (not (edited := self.edits.hashes(ids)) and kind == "transcript"):
-            return found
+            return located
         if kind == "transcript":
             if corrected:
-                sources = {i: f"{self._source_in(found, i)} {edited[i]}" for i in ids if i in edited and found.has(i)}
-                self._locate_current(current, name, sources, edited, found)
-            return found
+                sources = {
+                    i: f"{self._source_in(located, i)} {edited[i]}" for i in ids if i in edited and located.has(i)
+                }
+                self._locate_current(current, name, sources, edited, located)
+            return located
         exported = set(self.select(name, None)) if len(ids) > _MANY else {i for i in ids if self.has(i, view_of(name))}
         alone = {i for i in exported.intersection(ids) if not self.has(i, "transcript")}  # stored before its transcript
         words = self.locate("words", [i for i in ids if i not in alone], corrected=None)
-        found.bad.extend(words.bad)
+        located.bad.extend(words.bad)
         here = [i for i in ids if words.has(i) or i in exported]
-        self._locate_sent(kind, name, [i for i in here if i in exported], found)
+        self._locate_sent(kind, name, [i for i in here if i in exported], located)
         sources = {}
         for i in here:
             if i not in exported:
                 sources[i] = " ".join(filter(None, [self._source_in(words, i), edited.get(i)]))
-            elif i in edited and corrected and found.has(i):
-                sources[i] = f"{self._source_in(found, i)} {edited[i]}"
+            elif i in edited and corrected and located.has(i):
+                sources[i] = f"{self._source_in(located, i)} {edited[i]}"
         stored = sources if corrected else {i: source for i, source in sources.items() if i not in edited}
-        self._locate_current(current, name, stored, edited, found)
+        self._locate_current(current, name, stored, edited, located)
         for i in sources.keys() - stored.keys():
-            found.loose[i] = derived_passages(self.table("words", i), name)
-        return found
+            located.loose[i] = derived_passages(self.table("words", i), name)
+        return located
 
     @staticmethod
-    def _source_in(found: Located, transcript_id: str) -> str:
-        member = found.members.get(transcript_id)
-        return member.source if member is not None else found.sources.get(transcript_id, "")
+    def _source_in(located: Located, transcript_id: str) -> str:
+        member = located.members.get(transcript_id)
+        return member.source if member is not None else located.sources.get(transcript_id, "")
 
-    def _locate_sent(self, kind: Kind, name: str, ids: Sequence[str], found: Located) -> None:
+    def _locate_sent(self, kind: Kind, name: str, ids: Sequence[str], located: Located) -> None:
         assert kind == "transcript" or kind in EXPORTS
         view: View = kind
-        if pending := self._pending(view, ids, found):
-            self._fill(view, pending, found, name)
+        if pending := self._pending(view, ids, located):
+            self._fill(view, pending, located, name)
 
     def _locate_current(
-        self, kind: Kind, name: str, sources: Mapping[str, str], edited: Mapping[str, str], found: Located
+        self, kind: Kind, name: str, sources: Mapping[str, str], edited: Mapping[str, str], located: Located
     ) -> None:
         """Locate the rows that replace those as sent. They are written with an edit; missing ones are made now."""
         if not sources:
@@ -272,8 +275,8 @@ class Archive:
         for i, source in sources.items():
             member = members.get(i)
             if member is not None and member.source == source:
-                found.members[i] = member
-                found.loose.pop(i, None)
+                located.members[i] = member
+                located.loose.pop(i, None)
             else:
                 missing.append(i)
         news = []
@@ -281,11 +284,11 @@ class Archive:
             try:
                 new = self._make_current(kind, i, sources[i], is_edited=i in edited)
             except (PayloadError, DamagedFileError) as error:
-                found.bad.append((i, error))
+                located.bad.append((i, error))
                 continue
             news.append(new)
-            found.members.pop(i, None)
-            found.loose[i], found.sources[i] = new.tables[name], new.source
+            located.members.pop(i, None)
+            located.loose[i], located.sources[i] = new.tables[name], new.source
         self.write_current(kind, news)
 
     def _make_current(self, kind: Kind, transcript_id: str, source: str, *, is_edited: bool) -> NewMember:
@@ -297,19 +300,22 @@ class Archive:
                 transcript_id, source, "", None, {name: with_original(derived_passages(words, name), name)}
             )
         rows = self.sent(transcript_id, KINDS[kind])
-        made = correct_tables(rows, self.edits.active(transcript_id)).tables
-        own = {name: made[name] for name in KINDS[kind]}
-        own |= {name: with_derived(own[name], derived=False) for name in own if name in EXPORTS}
-        return NewMember(transcript_id, source, "", None, own)
+        corrected = correct_tables(rows, self.edits.active(transcript_id)).tables
+        current = {name: corrected[name] for name in KINDS[kind]}
+        current |= {name: with_derived(current[name], derived=False) for name in current if name in EXPORTS}
+        return NewMember(transcript_id, source, "", None, current)
 
     def sent(self, transcript_id: str, names: Collection[str] = ()) -> dict[str, pa.Table]:
         """Return the tables of a transcript that edits are applied to: those of the turns, and those in `names`."""
-        own = [*TURN_TABLES, *(name for name in names if view_of(name) == "transcript" and name not in TURN_TABLES)]
-        found = self.tables(transcript_id, own)
+        names_of_tables = [
+            *TURN_TABLES,
+            *(name for name in names if view_of(name) == "transcript" and name not in TURN_TABLES),
+        ]
+        tables = self.tables(transcript_id, names_of_tables)
         for view in EXPORTS:
             if view in names and self.has(transcript_id, view):
-                found[view] = self.table(view, transcript_id)
-        return found
+                tables[view] = self.table(view, transcript_id)
+        return tables
 
     def write_current(self, kind: Kind, news: Sequence[NewMember]) -> None:
         """Write rows that replace those as sent, if the corpus can be written."""
@@ -378,12 +384,14 @@ class Archive:
 
     def stale(self, view: View = "transcript", *, verify: bool = False) -> list[str]:
         """Return the ids of transcripts with a table that must be rebuilt, or removed because the payload is gone."""
-        found = Located()
+        located = Located()
         names = KINDS[view]
-        stale = {*self._pending(view, self.select(names[0], None), found)}
-        damaged = {part for part in {m.part for m in found.members.values()} if not self._is_sound(part, names, verify)}
-        stale |= {i for i, member in found.members.items() if member.part in damaged}
-        return sorted(stale | {i for i, _ in found.bad} | self.orphans(view))
+        stale = {*self._pending(view, self.select(names[0], None), located)}
+        damaged = {
+            part for part in {m.part for m in located.members.values()} if not self._is_sound(part, names, verify)
+        }
+        stale |= {i for i, member in located.members.items() if member.part in damaged}
+        return sorted(stale | {i for i, _ in located.bad} | self.orphans(view))
 
     def _is_sound(self, part: int, names: Iterable[str], verify: bool) -> bool:
         """Return True if all files of a part can be read; otherwise warn, and stop using it."""
@@ -406,6 +414,41 @@ class Archive:
         if content is None or view == "transcript":
             return content
         return _joined(content, self.store.content(transcript_id, "transcript"))
+
+    def fingerprints(self, ids: Mapping[View, Iterable[str]], more: Mapping[str, object]) -> dict[str, str]:
+        """Return a hash of everything that the rows of a transcript are made from, by transcript id."""
+        sources: dict[str, list[str]] = {}
+        for view, of_view in ids.items():
+            for transcript_id in of_view:
+                source = None
+                with contextlib.suppress(DamagedFileError):
+                    source = self.source_hash(transcript_id, view)
+                sources.setdefault(transcript_id, []).append(f"{view} {source}")
+        names = {i: self.names.get(i) for i in sources} if len(sources) <= _MANY else self.names.all()
+        edits = self.edits.hashes(sources)
+        recordings = {row["transcript_id"]: row for row in self.recordings.table(list(sources)).to_pylist()}
+        return {
+            i: hashlib.sha256(
+                repr((SCHEMA_VERSION, of_it, names.get(i) or None, edits.get(i), more.get(i), recordings[i])).encode()
+            ).hexdigest()
+            for i, of_it in sources.items()
+        }
+
+    @in_session
+    def unchanged(
+        self,
+        ids: Mapping[View, Iterable[str]],
+        read: Callable[[], T],
+        more: Callable[[], Mapping[str, object]] = dict,
+    ) -> T:
+        """Repeat a read until nothing that its rows are made from changes meanwhile."""
+        before = self.fingerprints(ids, more())
+        for _ in range(_TRIES):
+            rows = read()
+            if (now := self.fingerprints(ids, more())) == before:
+                return rows
+            before = now
+        raise changing(self.path)
 
     def remove(self, transcript_id: str) -> None:
         """Delete every row and file of a transcript."""
@@ -521,7 +564,7 @@ class Archive:
             return mark
         return _joined(mark, self.store.stamp(transcript_id, "transcript"))
 
-    def _pending(self, view: View, ids: Sequence[str], found: Located) -> list[str]:
+    def _pending(self, view: View, ids: Sequence[str], located: Located) -> list[str]:
         """Sort transcripts into `found`. Return those with tables that must be made."""
         several = len(ids) > _MANY
         members = self.files.members(view, None if several else ids)
@@ -535,12 +578,12 @@ class Archive:
                 try:
                     member = member if member.source == self.source_hash(transcript_id, view) else None
                 except DamagedFileError as error:
-                    found.bad.append((transcript_id, error))
+                    located.bad.append((transcript_id, error))
                     continue
             if member is None:
                 pending.append(transcript_id)
             else:
-                found.members[transcript_id] = member
+                located.members[transcript_id] = member
         return pending
 
     def _stamps(self, view: View) -> dict[str, str | None]:
@@ -550,7 +593,7 @@ class Archive:
             marks = {stem: _joined(mark, marks.get(stem)) for stem, mark in self.store.listing(view).items()}
         return {self.store.id_of(stem): mark for stem, mark in marks.items()}
 
-    def _fill(self, view: View, pending: Sequence[str], found: Located, name: str) -> None:
+    def _fill(self, view: View, pending: Sequence[str], located: Located, name: str) -> None:
         """Make the tables of transcripts, and write them if possible."""
         sources: dict[str, str] = {}
         # A corpus on a read-only or full disk can still be read.
@@ -559,22 +602,22 @@ class Archive:
                 try:
                     new = self.make(transcript_id, view)
                 except (PayloadError, DamagedFileError) as error:
-                    found.bad.append((transcript_id, error))
+                    located.bad.append((transcript_id, error))
                 else:
                     sources[transcript_id] = new.source
                     batch.add(view, new)
-        members, bad = self.files.members(view, pending), {transcript_id for transcript_id, _ in found.bad}
+        members, bad = self.files.members(view, pending), {transcript_id for transcript_id, _ in located.bad}
         for transcript_id in pending:
             member = members.get(transcript_id)
             if member is not None and member.source == sources.get(transcript_id):
-                found.members[transcript_id] = member
+                located.members[transcript_id] = member
             elif transcript_id not in bad:
                 try:
                     new = self.make(transcript_id, view)
-                    found.loose[transcript_id] = new.exact_tables()[name]
-                    found.sources[transcript_id] = new.source
+                    located.loose[transcript_id] = new.exact_tables()[name]
+                    located.sources[transcript_id] = new.source
                 except (PayloadError, DamagedFileError) as error:
-                    found.bad.append((transcript_id, error))
+                    located.bad.append((transcript_id, error))
 
     def discard(self, damage: PartDamagedError) -> None:
         """Report a damaged part and stop using it, so that its tables are rebuilt."""
@@ -635,8 +678,8 @@ class Archive:
                 )
                 words = found["words"]
         table = make(raw, words, transcript_id)
-        return lambda own: NewMember(
-            transcript_id, _joined(own.content, of_words), _joined(own.stamp, at), None, {view: table}
+        return lambda stored: NewMember(
+            transcript_id, _joined(stored.content, of_words), _joined(stored.stamp, at), None, {view: table}
         )
 
     def _check_view(self, view: View) -> None:
@@ -649,5 +692,5 @@ def view_of(table: str) -> View:
     return "sentences" if table == "sentences" else "paragraphs" if table == "paragraphs" else "transcript"
 
 
-def _joined(own: str, of_transcript: str | None) -> str:
-    return f"{own} {of_transcript or ''}"
+def _joined(mark: str, of_transcript: str | None) -> str:
+    return f"{mark} {of_transcript or ''}"

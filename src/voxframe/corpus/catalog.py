@@ -83,15 +83,15 @@ _TAKEN = "SELECT recording FROM {} WHERE recording = ?1 OR (recording >= ?1 || '
 
 def _statements() -> list[str]:
     """Return the statements that create the tables."""
-    found = []
+    statements = []
     for name, table in _TABLES.items():
         key = (
             "part INTEGER PRIMARY KEY" if name == "parts" else f"PRIMARY KEY ({', '.join(table.columns[: table.keys])})"
         )
         columns = [*(table.columns[1:] if name == "parts" else table.columns), "sum"]
-        found.append(f"CREATE TABLE {name} ({', '.join([key, *columns] if name == 'parts' else [*columns, key])})")
-        found += [f"CREATE INDEX {name}_by_{column} ON {name} ({column})" for column in table.indexes]
-    return found
+        statements.append(f"CREATE TABLE {name} ({', '.join([key, *columns] if name == 'parts' else [*columns, key])})")
+        statements += [f"CREATE INDEX {name}_by_{column} ON {name} ({column})" for column in table.indexes]
+    return statements
 
 
 #: A catalog with other tables is made again.
@@ -121,7 +121,7 @@ def _with_sums(db: sqlite3.Connection) -> sqlite3.Connection:
 
 def _bad_rows(db: sqlite3.Connection, names: Iterable[str]) -> dict[str, list[int]]:
     """Return the rows of each table that have a wrong checksum, by their numbers."""
-    found = {}
+    reasons = {}
     for name in names:
         differs = f"sum IS NOT {_sum_of(name, _TABLES[name].columns)}"
         try:
@@ -136,8 +136,8 @@ def _bad_rows(db: sqlite3.Connection, names: Iterable[str]) -> dict[str, list[in
                 except sqlite3.OperationalError:
                     bad.append(row)
         if bad:
-            found[name] = bad
-    return found
+            reasons[name] = bad
+    return reasons
 
 
 def _is_damage(error: Exception) -> bool:
@@ -560,14 +560,14 @@ class Catalog:
 
     def _is_behind(self, db: sqlite3.Connection) -> bool:
         """Return True if something was recorded that the catalog lacks, because a process died, or the power went."""
-        known = dict(db.execute("SELECT file, bytes FROM log"))
-        return any(size > known.get(name, 0) for name, size in self.records.sizes().items())
+        sizes = dict(db.execute("SELECT file, bytes FROM log"))
+        return any(size > sizes.get(name, 0) for name, size in self.records.sizes().items())
 
     def _replay(self, db: sqlite3.Connection, *, whole: bool = False) -> None:
         """Repeat what was recorded since the last change, or all of it and the notes of payloads."""
-        known = {} if whole else dict(db.execute("SELECT file, bytes FROM log"))
+        sizes = {} if whole else dict(db.execute("SELECT file, bytes FROM log"))
         for name, size in self.records.sizes().items():
-            for record in self.records.read(name, min(size, known.get(name, 0))):
+            for record in self.records.read(name, min(size, sizes.get(name, 0))):
                 try:
                     _apply(db, record)
                 except (KeyError, TypeError, AttributeError, sqlite3.InterfaceError) as error:

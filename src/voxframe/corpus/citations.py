@@ -57,9 +57,9 @@ class Citation:
 
 def citations(answer: str, search: Callable[..., pd.DataFrame], ids: Sequence[str]) -> list[Citation]:
     """Find sentences and quotations of an answer that occur in transcripts, in the order of the answer."""
-    found: list[Citation] = []
+    passages_cited: list[Citation] = []
     for begin, end in _passages(answer):
-        if found and begin < found[-1].end:
+        if passages_cited and begin < passages_cited[-1].end:
             continue  # a quotation inside a sentence already found
         query = " ".join(spoken(answer[begin:end].replace("*", " ")))
         try:
@@ -67,8 +67,8 @@ def citations(answer: str, search: Callable[..., pd.DataFrame], ids: Sequence[st
         except OptionError:  # no words in it
             continue
         if len(rows):
-            found.append(_citation(begin, end, rows.iloc[0]))
-    return found
+            passages_cited.append(_citation(begin, end, rows.iloc[0]))
+    return passages_cited
 
 
 def _passages(answer: str) -> Iterator[tuple[int, int]]:
@@ -146,9 +146,9 @@ def cite(
         if not found and passages:
             found = _closest(answer, passages)
         places: dict[tuple[Any, ...], tuple[int, int]] = {}
-        for one in found:
-            moment = (one.transcript_id, one.start_ms, one.end_ms, one.speaker, one.text)
-            places.setdefault(moment, (one.begin, one.end))
+        for citation in found:
+            moment = (citation.transcript_id, citation.start_ms, citation.end_ms, citation.speaker, citation.text)
+            places.setdefault(moment, (citation.begin, citation.end))
         rows += [(n, *moment, *place) for moment, place in places.items()]
     return pd.DataFrame(rows, columns=[*_COLUMNS]).astype(_COLUMNS)
 
@@ -156,7 +156,7 @@ def cite(
 def _named(answer: str, passages: Sequence[NumberedPassage]) -> list[Citation]:
     """Return the passages that an answer names by number, in the order of the answer."""
     by_number = {passage.number: passage for passage in passages}
-    found = []
+    cited = []
     for mark in _NUMBERED.finditer(answer):
         ranges = [(int(first), int(last or first)) for first, last in _RANGE.findall(mark[1])]
         for number in (number for first, last in ranges for number in range(first, last + 1)):
@@ -165,10 +165,10 @@ def _named(answer: str, passages: Sequence[NumberedPassage]) -> list[Citation]:
                 ends = [end for end in table["end_ms"].to_pylist() if end is not None]
                 start, speaker = (table[name][0].as_py() for name in ("start_ms", "speaker_name"))
                 text = " ".join(table["match"].to_pylist())
-                found.append(
+                cited.append(
                     Citation(*mark.span(), passage.transcript_id, start, max(ends, default=None), speaker, text)
                 )
-    return found
+    return cited
 
 
 def _closest(answer: str, passages: Sequence[NumberedPassage]) -> list[Citation]:

@@ -156,7 +156,7 @@ def checked(name: str, where: Where | None, *, person: bool = False) -> pc.Expre
 
 def all_of(conditions: Sequence[tuple[str, str, Any]], schema: pa.Schema) -> pc.Expression:
     """Return conditions that must all hold as a pyarrow expression. The values None, NaN, NA and NaT stand for null."""
-    return reduce(and_, (_condition(*one, schema.field(one[0]).type) for one in conditions))
+    return reduce(and_, (_condition(*condition, schema.field(condition[0]).type) for condition in conditions))
 
 
 def _condition(column: str, operator: str, value: Any, dtype: pa.DataType) -> pc.Expression:
@@ -169,16 +169,18 @@ def _condition(column: str, operator: str, value: Any, dtype: pa.DataType) -> pc
     if operator in ("in", "not in"):
         if isinstance(value, str) or not isinstance(value, Iterable):
             raise refused(f"{operator!r} needs a list of values, such as [{value!r}]")
-        values = [_fitting(one, column, dtype, refused) for one in value]
-        if any(one is not None for one in values):
+        values = [_fitting(item, column, dtype, refused) for item in value]
+        if any(item is not None for item in values):
             return pq.filters_to_expression([(column, operator, values)])
-        found = pc.field(column).is_null() if values else pc.scalar(False)  # Arrow would give the list the type null
-        return found if operator == "in" else ~found
+        condition = (
+            pc.field(column).is_null() if values else pc.scalar(False)
+        )  # Arrow would give the list the type null
+        return condition if operator == "in" else ~condition
     if operator in ("like", "not like"):
         if not isinstance(value, str) or _kind(dtype) is not _KINDS[0]:
             raise refused(f"{operator} compares a column of text with a pattern, such as 'A%'")
-        found = pc.match_like(pc.field(column), value)
-        return found if operator == "like" else ~found
+        condition = pc.match_like(pc.field(column), value)
+        return condition if operator == "like" else ~condition
     value = _fitting(value, column, dtype, refused)
     if value is not None:
         return pq.filters_to_expression([(column, operator, value)])
@@ -192,7 +194,7 @@ def _fitting(value: Any, column: str, dtype: pa.DataType, refused: Callable[[str
     """Return a value that can be compared with a column; None for a null. Times are parsed from text."""
     if pd.api.types.is_scalar(value) and pd.isna(value):
         return None
-    wanted = _kind(dtype)
+    expected = _kind(dtype)
     if types.is_timestamp(dtype) and isinstance(value, str):
         value = _moment(value, refused)
     try:
@@ -201,13 +203,13 @@ def _fitting(value: Any, column: str, dtype: pa.DataType, refused: Callable[[str
         raise refused(f"{shown(value)} is too large for an integer of 64 bits") from None
     except (pa.ArrowException, TypeError, ValueError):
         kind = None
-    if wanted is None:
+    if expected is None:
         return value
-    if kind is not wanted:
-        given = f"of type {type(value).__name__}" if kind is None else kind.singular
+    if kind is not expected:
+        description = f"of type {type(value).__name__}" if kind is None else kind.singular
         raise refused(
-            f"the column {column!r} contains {wanted.plural}, but {shown(value)} is {given}; compare it with "
-            f"{wanted.advice}"
+            f"the column {column!r} contains {expected.plural}, but {shown(value)} is {description}; compare it with "
+            f"{expected.advice}"
         )
     return _in_zone(pd.Timestamp(value), dtype, refused) if types.is_timestamp(dtype) else value
 

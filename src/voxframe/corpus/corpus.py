@@ -57,18 +57,18 @@ class Parts(NamedTuple):
     batch: Batch
 
 
-def chosen_corpus(given: Corpus | None) -> Corpus:
+def chosen_corpus(corpus: Corpus | None) -> Corpus:
     """Return the corpus that a user gave as an argument; the default corpus for None."""
-    if given is None:
+    if corpus is None:
         return Corpus()
-    if isinstance(given, str | os.PathLike):
-        raise OptionError(f"corpus must be a Corpus, not a path; pass corpus=voxframe.Corpus({str(given)!r})")
-    if not isinstance(given, Corpus):
+    if isinstance(corpus, str | os.PathLike):
+        raise OptionError(f"corpus must be a Corpus, not a path; pass corpus=voxframe.Corpus({str(corpus)!r})")
+    if not isinstance(corpus, Corpus):
         raise OptionError(
-            f"corpus must be a voxframe.Corpus, not of type {type(given).__name__}; voxframe.Corpus(path) opens one, "
+            f"corpus must be a voxframe.Corpus, not of type {type(corpus).__name__}; voxframe.Corpus(path) opens one, "
             "and other arguments are passed by name"
         )
-    return given
+    return corpus
 
 
 class Corpus:
@@ -394,9 +394,9 @@ class Corpus:
         names, more = None if columns is None else name_list(columns), wanted_names(metadata)
         rows = with_ids(where, self._archive.recordings.id)  # an iterator is read once
         return self._query.without_deleted(
-            lambda some: self.table(
+            lambda batch: self.table(
                 name,
-                some,
+                batch,
                 columns=names,
                 where=rows,
                 metadata=more,
@@ -592,8 +592,8 @@ class Corpus:
             >>> corpus.summarize(answer_format="one sentence").text  # doctest: +SKIP
             'Two neighbours talk about trees.'
         """
-        own = {"answer_format": answer_format}
-        return self._llm.run("summary", own, transcripts, options, client, refresh, progress)
+        fields = {"answer_format": answer_format}
+        return self._llm.run("summary", fields, transcripts, options, client, refresh, progress)
 
     def ask(
         self,
@@ -637,8 +637,8 @@ class Corpus:
             ['A refund.', 'By Friday.']
             >>> voxframe.PassageList(answers.citations, corpus=corpus)  # doctest: +SKIP
         """
-        own = {"questions": llm_requests.questions(questions)}
-        return self._llm.run("question-answer", own, transcripts, options, client, refresh, progress, passages)
+        fields = {"questions": llm_requests.questions(questions)}
+        return self._llm.run("question-answer", fields, transcripts, options, client, refresh, progress, passages)
 
     def task(
         self,
@@ -666,8 +666,8 @@ class Corpus:
         Raises:
             VoxframeError: As for `summarize`.
         """
-        own = {"prompt": llm_requests.text("prompt", prompt)}
-        return self._llm.run("task", own, transcripts, options, client, refresh, progress)
+        fields = {"prompt": llm_requests.text("prompt", prompt)}
+        return self._llm.run("task", fields, transcripts, options, client, refresh, progress)
 
     def action_items(
         self,
@@ -698,8 +698,8 @@ class Corpus:
         Raises:
             VoxframeError: As for `summarize`.
         """
-        own = {"answer_format": answer_format}
-        return self._llm.run("action-items", own, transcripts, options, client, refresh, progress)
+        fields = {"answer_format": answer_format}
+        return self._llm.run("action-items", fields, transcripts, options, client, refresh, progress)
 
     def unanswered(self) -> pd.DataFrame:
         """Return the language-model requests with a lost response, oldest first.

@@ -44,18 +44,18 @@ def detect_speakers(archive: Archive, relabel: Relabel, ids: Ids, audio: AudioFi
     """Give the words of transcripts new speakers, and return the ids of the transcripts."""
     if speakers is not None:
         speakers = checked("speakers", speakers, Integer(1, MAX_SPEAKERS))
-    found = archive.recordings.ids(ids)
-    files = _files(archive, found, audio)
+    selected = archive.recordings.ids(ids)
+    files = _files(archive, selected, audio)
     diarize = diarization.find()
     if diarize is diarization.diarize:
         models.ensure(models.VOICES)
-    for transcript_id in tqdm(found, desc="speakers", unit="recording", delay=1, disable=len(found) == 1):
+    for transcript_id in tqdm(selected, desc="speakers", unit="recording", delay=1, disable=len(selected) == 1):
         words = archive.current("words", transcript_id).select(["start_ms", "end_ms"]).to_pydict()
         heard = diarize(voices.read_audio(files[transcript_id]), speakers)
         spans = diarization.spans_of(list(zip(words["start_ms"], words["end_ms"], strict=True)), heard)
         labels, turns = diarization.labels_of(spans, heard.spans), diarization.turns_of(spans, heard.spans)
         relabel(transcript_id, labels, turns=turns)
-    return found
+    return selected
 
 
 def _files(archive: Archive, ids: Sequence[str], audio: AudioFiles, missing: Missing = _raise) -> dict[str, Path]:

@@ -23,11 +23,11 @@ class EditLog:
 
     def all(self, transcript_id: str | None = None) -> dict[str, list[Edit]]:
         """Return every edit of each transcript that has any, in order."""
-        found: dict[str, list[Edit]] = {}
+        edits: dict[str, list[Edit]] = {}
         for i, text in self._rows(None if transcript_id is None else [transcript_id]):
             if (edit := _parse(text)) is not None:
-                found.setdefault(i, []).append(edit)
-        return found
+                edits.setdefault(i, []).append(edit)
+        return edits
 
     def active(self, transcript_id: str) -> list[Edit]:
         """Return the edits of a transcript that were not undone."""
@@ -40,8 +40,8 @@ class EditLog:
         for i, text in self._rows(ids if ids is not None and len(ids) < 64 else None):
             if '"undone": null' in text:
                 texts.setdefault(i, []).append(text)
-        wanted = texts.keys() if ids is None else texts.keys() & set(ids)
-        return {i: hashlib.sha256(repr((VERSION, SCHEMA_VERSION, texts[i])).encode()).hexdigest()[:32] for i in wanted}
+        edited = texts.keys() if ids is None else texts.keys() & set(ids)
+        return {i: hashlib.sha256(repr((VERSION, SCHEMA_VERSION, texts[i])).encode()).hexdigest()[:32] for i in edited}
 
     def stamps(self) -> dict[str, str]:
         """Return the texts of `hashes` by the stem of the files of the transcript."""
@@ -49,11 +49,11 @@ class EditLog:
 
     def keep(self, transcript_id: str, edits: Sequence[Edit]) -> None:
         """Store the edits of a transcript, of which none is ever removed."""
-        known = [text for _, text in self._rows([transcript_id])]
+        texts = [text for _, text in self._rows([transcript_id])]
         rows = []
         for n, edit in enumerate(edits):
             text = json.dumps(asdict(edit), ensure_ascii=False)
-            if n >= len(known) or known[n] != text:
+            if n >= len(texts) or texts[n] != text:
                 rows.append({"transcript_id": transcript_id, "n": n, "edit": text})
         with self._catalog.writing() as tx:
             tx.put("edits", rows)
@@ -76,5 +76,5 @@ def _parse(text: str) -> Edit | None:
         return None
 
 
-def _was(found: dict[str, Any] | None) -> Was | None:
-    return None if found is None else Was(**found)
+def _was(fields: dict[str, Any] | None) -> Was | None:
+    return None if fields is None else Was(**fields)

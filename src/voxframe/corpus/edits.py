@@ -78,12 +78,12 @@ class Corrections:
         """
         transcript_id = self._archive.recordings.id(transcript_id)
         texts = checked_mapping(texts, "the texts of turns", '{0: "Hello there."}')
-        given = {position: checked_text(text, *_TURN) for position, text in texts.items()}
+        corrected_texts = {position: checked_text(text, *_TURN) for position, text in texts.items()}
 
-        def make(found: Corrected, active: list[Edit]) -> tuple[list[Edit], list[Edit]]:
-            turns, new, removed = found.turns, list[Edit](), list[Edit]()
-            for idx, text in given.items():
-                stale = [active[n] for n in found.stale if active[n].turn == idx]
+        def make(corrected: Corrected, active: list[Edit]) -> tuple[list[Edit], list[Edit]]:
+            turns, new, removed = corrected.turns, list[Edit](), list[Edit]()
+            for idx, text in corrected_texts.items():
+                stale = [active[n] for n in corrected.stale if active[n].turn == idx]
                 removed += [edit for edit in stale if text is None or edit.action == "text"]
                 if stale and text is None and idx not in turns.turns:
                     continue
@@ -115,16 +115,16 @@ class Corrections:
         """
         transcript_id, label = self._archive.recordings.id(transcript_id), checked_text(speaker, *_SPEAKER)
 
-        def make(found: Corrected, _: list[Edit]) -> tuple[list[Edit], list[Edit]]:
-            turn, place = self._word(transcript_id, found, word_idx)
+        def make(corrected: Corrected, _: list[Edit]) -> tuple[list[Edit], list[Edit]]:
+            turn, place = self._word(transcript_id, corrected, word_idx)
             if place == 0:
-                others = np.flatnonzero(found.word_turns == turn.idx)[1:]
+                others = np.flatnonzero(corrected.word_turns == turn.idx)[1:]
                 where = f"split it before one of {others[0]} to {others[-1]}" if len(others) else "it has no other word"
                 raise OptionError(
                     f"{transcript_id!r} was not changed: word {word_idx} is the first one of turn {turn.idx}; {where}"
                 )
-            value = {"word": place, "new": found.turns.free, "speaker": label}
-            return [Edit("split", found.turns.name(turn), turn.was, value)], []
+            value = {"word": place, "new": corrected.turns.free, "speaker": label}
+            return [Edit("split", corrected.turns.name(turn), turn.was, value)], []
 
         return _turns(transcript_id, self._change(transcript_id, make, author))
 
@@ -193,10 +193,10 @@ class Corrections:
             "end_ms": checked("end_ms", end_ms, Integer(0)),
         }
 
-        def make(found: Corrected, _: list[Edit]) -> tuple[list[Edit], list[Edit]]:
-            turn, place = self._word(transcript_id, found, word_idx)
+        def make(corrected: Corrected, _: list[Edit]) -> tuple[list[Edit], list[Edit]]:
+            turn, place = self._word(transcript_id, corrected, word_idx)
             value = {"word": place, **times}
-            return [Edit("time", found.turns.name(turn), turn.was, value)], []
+            return [Edit("time", corrected.turns.name(turn), turn.was, value)], []
 
         return _turns(transcript_id, self._change(transcript_id, make, author))
 
@@ -239,8 +239,8 @@ class Corrections:
             if len({*zip(turns, labels, strict=False)}) > len({*turns}):
                 raise OptionError("a turn has words of two speakers; give each turn words of one")
 
-        def make(found: Corrected, _: list[Edit]) -> tuple[list[Edit], list[Edit]]:
-            words = found.tables["words"]
+        def make(corrected: Corrected, _: list[Edit]) -> tuple[list[Edit], list[Edit]]:
+            words = corrected.tables["words"]
             if len(labels) != len(words):
                 raise OptionError(f"{transcript_id!r} has {len(words)} words, got {len(labels)} labels of speakers")
             if turns is not None and len(turns) != len(words):
@@ -291,8 +291,8 @@ class Corrections:
         """
         self._archive.report_missing()
         edited = self._archive.edits.hashes()
-        wanted = sorted(edited) if ids is None else self._archive.recordings.ids(ids)
-        return _texts([(i, self._of(i)) for i in wanted if i in edited and self._archive.has(i)])
+        selected = sorted(edited) if ids is None else self._archive.recordings.ids(ids)
+        return _texts([(i, self._of(i)) for i in selected if i in edited and self._archive.has(i)])
 
     def turns(self, transcript_id: str) -> pd.DataFrame:
         """Return the turns of a transcript as corrected, also if the service sent no utterances.
@@ -344,7 +344,7 @@ class Corrections:
             CorpusError: A file of corrections cannot be read.
         """
         self._archive.report_missing()
-        known = self._archive.edits.all()
+        edits = self._archive.edits.all()
         rows = [
             {
                 "transcript_id": transcript_id,
@@ -358,8 +358,8 @@ class Corrections:
                 "made": edit.made or None,
                 "undone": edit.undone,
             }
-            for transcript_id in (sorted(known) if ids is None else self._archive.recordings.ids(ids))
-            for edit in known.get(transcript_id, ())
+            for transcript_id in (sorted(edits) if ids is None else self._archive.recordings.ids(ids))
+            for edit in edits.get(transcript_id, ())
         ]
         dtypes: dict[str, Any] = {"transcript_id": TEXT, "change": "int64", "action": TEXT, "utterance_idx": "int64"}
         dtypes |= dict.fromkeys(("text", "was", "value", "author"), TEXT)
@@ -404,8 +404,8 @@ class Corrections:
         """Make an edit of a turn and the next one."""
         transcript_id = self._archive.recordings.id(transcript_id)
 
-        def make(found: Corrected, _: list[Edit]) -> tuple[list[Edit], list[Edit]]:
-            turns = found.turns
+        def make(corrected: Corrected, _: list[Edit]) -> tuple[list[Edit], list[Edit]]:
+            turns = corrected.turns
             self._check(transcript_id, turns, idx)
             first, second = turns.turns[idx], turns.turns[turns.next_of(idx)]
             return [Edit(action, turns.name(first), first.was, {**value, "other": turns.name(second)}, second.was)], []
@@ -427,34 +427,34 @@ class Corrections:
         with clear_errors(self._archive.path), self._archive.kept(transcript_id):
             edits = self._archive.edits.all(transcript_id).get(transcript_id, [])
             active = [edit for edit in edits if edit.undone is None]
-            found = correct_tables(tables, active)
-            new, removed = make(found, active)
+            corrected = correct_tables(tables, active)
+            new, removed = make(corrected, active)
             if not new and not removed:
-                return found
+                return corrected
             now, change = _now(), max((edit.change for edit in edits), default=0) + 1
             new = [replace(edit, made=now, author=user, change=change) for edit in new]
             kept = [edit for edit in active if edit not in removed]
-            found = correct_tables(tables, [*kept, *new])
-            if refused := [reason for n, reason in found.stale.items() if n >= len(kept)]:
+            corrected = correct_tables(tables, [*kept, *new])
+            if refused := [reason for n, reason in corrected.stale.items() if n >= len(kept)]:
                 raise OptionError(f"{transcript_id!r} was not changed: {refused[0]}")
             edits = [*(replace(e, undone=now) if e in removed else e for e in edits), *new]
             self._archive.edits.keep(transcript_id, edits)
         self._archive.refresh(transcript_id)
-        return found
+        return corrected
 
     def _check(self, transcript_id: str, turns: TurnEdits, idx: int) -> None:
         if not isinstance(idx, Hashable) or idx not in turns.turns:
             there = f"0 to {max(turns.turns)}" if turns.turns else "no turns"
             raise OptionError(f"{transcript_id!r} has no turn {idx!r}; it has {there}")
 
-    def _word(self, transcript_id: str, found: Corrected, word_idx: int) -> tuple[Turn, int]:
+    def _word(self, transcript_id: str, corrected: Corrected, word_idx: int) -> tuple[Turn, int]:
         """Return the turn of a word, and the position of the word in it."""
-        owner = found.word_turns
+        owner = corrected.word_turns
         is_whole = hasattr(word_idx, "__index__") and not isinstance(word_idx, bool)
         if not is_whole or word_idx not in range(len(owner)) or owner[word_idx] < 0:
             there = f"0 to {len(owner) - 1}" if len(owner) else "no words"
             raise OptionError(f"{transcript_id!r} has no turn with word {word_idx!r}; it has {there}")
-        turn = found.turns.turns[int(owner[word_idx])]
+        turn = corrected.turns.turns[int(owner[word_idx])]
         before = int(np.count_nonzero(owner[:word_idx] == turn.idx))
         rows = [n for n, word in enumerate(turn.words) if word.row is not None]
         order = sorted(rows, key=lambda n: turn.words[n].place)  # merged turns can overlap
@@ -473,11 +473,11 @@ def _texts(found: Iterable[tuple[str, Corrected]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(dtypes)).astype(dtypes)
 
 
-def _turns(transcript_id: str, found: Corrected) -> pd.DataFrame:
+def _turns(transcript_id: str, corrected: Corrected) -> pd.DataFrame:
     """Return the turns of a transcript; see `Corrections.turns`."""
     rows = []
-    for turn in found.turns.turns.values():
-        words = np.flatnonzero(found.word_turns == turn.idx)
+    for turn in corrected.turns.turns.values():
+        words = np.flatnonzero(corrected.word_turns == turn.idx)
         first = int(words[0]) if len(words) else None
         rows.append((transcript_id, turn.idx, turn.speaker, turn.content(), turn.original(), first, len(words)))
     dtypes: dict[str, Any] = {"transcript_id": TEXT, "utterance_idx": "int64"}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import os
 import warnings
 from collections import Counter
@@ -31,7 +29,7 @@ from voxframe.corpus.query import Query
 from voxframe.corpus.services import EMBEDDED
 from voxframe.corpus.speakers import Speakers
 from voxframe.corpus.store import View
-from voxframe.errors import CorpusWarning, DamagedFileError, ExportError, OptionError, caller
+from voxframe.errors import CorpusWarning, ExportError, OptionError, caller
 from voxframe.export.annotation_edits import read_edits
 from voxframe.export.data_card import CARD_COLUMNS, DataCard, name_of
 from voxframe.export.delta import DeltaTarget, clear_delta_errors
@@ -52,7 +50,7 @@ from voxframe.export.writers import (
 from voxframe.formats import TABLE_FORMATS
 from voxframe.formats.result import ExportResult, Losses
 from voxframe.formats.segments import with_turns
-from voxframe.schema import CORPUS_TABLES, RECORDING_COLUMNS, SCHEMA_VERSION, TRANSCRIPT_TABLES
+from voxframe.schema import CORPUS_TABLES, RECORDING_COLUMNS, TRANSCRIPT_TABLES
 from voxframe.validators import Boolean, checked, name_list, shown
 
 _AT_A_TIME = 64  # transcripts in memory
@@ -164,7 +162,7 @@ class Exporter:
         kind = format_of(target, format)
         check_options(kind, columns, escape_formulas=escape_formulas)
         _check_outside(target, self._archive.path)
-        wanted = self._archive.ids() if ids is None else self._archive.recordings.ids(ids)
+        selected = self._archive.ids() if ids is None else self._archive.recordings.ids(ids)
         single = is_single(target, kind, columns)
         if kind not in TABLE_FORMATS:
             if tables is not None:
@@ -183,15 +181,15 @@ class Exporter:
                 "have all that was said"
             )
         checked("overwrite", overwrite, Boolean())
-        types = self._personal(wanted, pii, pii_types)
-        about = self._about(wanted, [name for name in columns if name != PERSON.name], more)
+        types = self._personal(selected, pii, pii_types)
+        about = self._about(selected, [name for name in columns if name != PERSON.name], more)
         by_person = by_person or PERSON.name in columns
         if kind in TABLE_FORMATS:
             check_partitions(columns, {n: _columns_of(n, about, by_person=by_person) for n in chosen})
         parts = self._parts(
-            wanted, chosen, about, pii, types, by_person=by_person, corrected=corrected, asked=ids is not None
+            selected, chosen, about, pii, types, by_person=by_person, corrected=corrected, asked=ids is not None
         )
-        jobs = _jobs(self._ledger, wanted)
+        jobs = _jobs(self._ledger, selected)
         card = _started_card(self._archive.path, jobs, license)
         card.source += "; corrections are applied" if corrected else "; the text of the service, without corrections"
         card.redaction = _redaction(pii, None if pii_types is None else types)
@@ -203,8 +201,10 @@ class Exporter:
                     f"{os.fspath(target)!r} is one file, which can contain only one table; select it with tables=, "
                     "or pass a directory"
                 )
-            found = [[part[name] for name in chosen] for part in self._counted(parts, card)]
-            whole, *turns = (pd.concat(one, ignore_index=True) for one in zip(*found, strict=True))
+            tables_of_parts = [[part[name] for name in chosen] for part in self._counted(parts, card)]
+            whole, *turns = (
+                pd.concat(frames_of_table, ignore_index=True) for frames_of_table in zip(*tables_of_parts, strict=True)
+            )
             if kind not in TABLE_FORMATS:
                 return write({"words": whole, "utterances": turns[0]}, target, kind, overwrite=overwrite)
             with file(target, overwrite=overwrite) as out:
@@ -212,7 +212,7 @@ class Exporter:
             return finished([os.fspath(target)], target, losses, omitted)
         with folder(target, overwrite=overwrite) as into:
             if kind not in TABLE_FORMATS:
-                stems = self._archive.recordings.stems(wanted)
+                stems = self._archive.recordings.stems(selected)
                 for part in self._counted(parts, card):
                     rows = with_turns(part["words"], part["utterances"])
                     write_transcripts(rows, into, kind, losses, omitted, stems)
@@ -245,18 +245,18 @@ class Exporter:
         return finished(written, target, losses, omitted)
 
     def _personal(
-        self, ids: list[str], pii: Literal["mask", "drop"] | None, given: Collection[str] | None
+        self, ids: list[str], pii: Literal["mask", "drop"] | None, types: Collection[str] | None
     ) -> list[str]:
         """Return the types of entities to mask or drop; none if `pii` is None."""
         if pii is None:
-            if given is not None:
+            if types is not None:
                 raise OptionError('pii_types needs pii="mask" or pii="drop"; without it, nothing is masked')
             return []
         if pii not in ("mask", "drop"):
             raise OptionError(f"pii must be 'mask', 'drop' or None, got {shown(pii)}")
         about = self._query.table("transcripts", ids, ["transcript_id", "status", "entity_detection", "redact_pii"])
         check_detected(about)  # of all transcripts, before a batch of them is written
-        return personal_types(given, lambda: self._query.table("entities", ids, ["entity_type"])["entity_type"])
+        return personal_types(types, lambda: self._query.table("entities", ids, ["entity_type"])["entity_type"])
 
     @staticmethod
     def _counted(parts: Iterable[dict[str, pd.DataFrame]], card: DataCard) -> Iterator[dict[str, pd.DataFrame]]:
@@ -287,30 +287,21 @@ class Exporter:
         """Yield the tables of a batch of transcripts at a time, or empty tables once if there are none."""
         needed = dict.fromkeys([*chosen, "transcripts", *(() if pii is None else ("entities", "words"))])
 
-        def read(some: list[str]) -> dict[str, pd.DataFrame]:
+        def read(batch: list[str]) -> dict[str, pd.DataFrame]:
             part = {}
             for name in needed:
                 person = PERSON.name if by_person and "speaker" in CORPUS_TABLES[name].names else False
                 columns = None if name in chosen or pii else CARD_COLUMNS
-                part[name] = self._query.table(name, some, columns, metadata=person, corrected=corrected)
+                part[name] = self._query.table(name, batch, columns, metadata=person, corrected=corrected)
             if about is not None:
                 part |= {
                     name: join(part[name], apart(about[0], CORPUS_TABLES[name].names), about[1]) for name in chosen
                 }
             return part if pii is None else masked_tables(part, pii, types)
 
-        def read_steadily(some: list[str]) -> dict[str, pd.DataFrame]:
-            def made_from() -> dict[str, str]:
-                people = self._people.all() if by_person else {}
-                return _fingerprints(self._archive, dict.fromkeys(_views(needed), some), people)
-
-            before = made_from()
-            for _ in range(_TRIES):
-                part = read(some)
-                if (now := made_from()) == before:
-                    return part
-                before = now
-            raise changing(self._archive.path)
+        def read_steadily(batch: list[str]) -> dict[str, pd.DataFrame]:
+            views = dict.fromkeys(_views(needed), batch)
+            return self._archive.unchanged(views, lambda: read(batch), self._people.all if by_person else dict)
 
         batches = (ids[at : at + _AT_A_TIME] for at in range(0, len(ids), _AT_A_TIME))
         is_empty = True
@@ -326,32 +317,9 @@ def _views(tables: Iterable[str]) -> list[View]:
     return ["transcript", *dict.fromkeys(view for name in tables if (view := view_of(name)) != "transcript")]
 
 
-def _fingerprints(
-    archive: Archive,
-    ids: Mapping[View, Iterable[str]],
-    more: Mapping[str, object],
-) -> dict[str, str]:
-    """Return a hash of everything that the rows of a transcript are made from, by transcript id."""
-    given, edits = archive.names.all(), archive.edits.hashes()
-    sources: dict[str, list[str]] = {}
-    for view, of_view in ids.items():
-        for transcript_id in of_view:
-            source = None
-            with contextlib.suppress(DamagedFileError):
-                source = archive.source_hash(transcript_id, view)
-            sources.setdefault(transcript_id, []).append(f"{view} {source}")
-    recordings = {row["transcript_id"]: row for row in archive.recordings.table(list(sources)).to_pylist()}
-    return {
-        i: hashlib.sha256(
-            repr((SCHEMA_VERSION, of_it, given.get(i), edits.get(i), more.get(i), recordings.get(i))).encode()
-        ).hexdigest()
-        for i, of_it in sources.items()
-    }
-
-
 def _jobs(ledger: Ledger, ids: Collection[str]) -> list[Job]:
-    wanted = {*ids}
-    return [job for job in ledger.jobs() if job.transcript_id in wanted]
+    selected = {*ids}
+    return [job for job in ledger.jobs() if job.transcript_id in selected]
 
 
 def _started_card(corpus: Path, jobs: Sequence[Job], license: str | None) -> DataCard:  # noqa: A002
@@ -359,8 +327,8 @@ def _started_card(corpus: Path, jobs: Sequence[Job], license: str | None) -> Dat
     known = {job.service for job in jobs if job.service}
     services = sorted({"the embedded service" if name == EMBEDDED else masked(name) for name in known})
     source = f'the corpus "{corpus.name}"' + (f"; transcribed by {', '.join(services)}" * bool(services))
-    found = sorted(job.created for job in jobs if job.created is not None)
-    return DataCard(source, license, dates=(found[0], found[-1]) if found else None)
+    times = sorted(job.created for job in jobs if job.created is not None)
+    return DataCard(source, license, dates=(times[0], times[-1]) if times else None)
 
 
 def _redaction(pii: str | None, types: Collection[str] | None) -> str:
@@ -389,8 +357,8 @@ def _recordings(
 
 def _columns_of(name: str, about: tuple[pa.Table, list[str]] | None, *, by_person: bool) -> list[str]:
     """Return the columns of an exported table."""
-    own = CORPUS_TABLES[name].names if name in CORPUS_TABLES else []
-    return [*own, *(about[1] if about else ()), *([PERSON.name] if by_person and "speaker" in own else ())]
+    stored = CORPUS_TABLES[name].names if name in CORPUS_TABLES else []
+    return [*stored, *(about[1] if about else ()), *([PERSON.name] if by_person and "speaker" in stored else ())]
 
 
 def _columns(about: pa.Table, metadata: Wanted, partition_by: Sequence[str]) -> list[str]:
@@ -399,12 +367,12 @@ def _columns(about: pa.Table, metadata: Wanted, partition_by: Sequence[str]) -> 
     return list(dict.fromkeys([*chosen(about, metadata), *more]))
 
 
-def table_names(given: str | Sequence[str] | None) -> list[str]:
+def table_names(tables: str | Sequence[str] | None) -> list[str]:
     """Return the names of the tables to write. None: all that are made from transcripts."""
-    found = list(TRANSCRIPT_TABLES) if given is None else name_list(given)
-    if not found:
+    names = list(TRANSCRIPT_TABLES) if tables is None else name_list(tables)
+    if not names:
         raise OptionError("tables is an empty list; name tables, or leave it out for all of them")
-    return found
+    return names
 
 
 def apply_edits(
@@ -532,8 +500,8 @@ class Publisher:
         self._archive.report_missing()
         check_target(target)
         _check_outside(target, self._archive.path)
-        wanted = table_names(tables)
-        for name in wanted:
+        names = table_names(tables)
+        for name in names:
             self._archive.select(name, ())  # an error if there is no such table
         columns, more = name_list(partition_by), wanted_names(metadata)
         delta = DeltaTarget(target, storage_options)
@@ -542,9 +510,9 @@ class Publisher:
             before = dict(known or {})
             for attempt in range(_TRIES):
                 about = self._about(columns, more, delta)
-                schemas = {name: _schema(name, about) for name in wanted}
+                schemas = {name: _schema(name, about) for name in names}
                 check_partitions(columns, {name: schema.names for name, schema in schemas.items()})
-                now, damaged = self._fingerprints(wanted, about)
+                now, damaged = self._fingerprints(names, about)
                 if before and not before.keys() & {*now, *damaged}:
                     found = "has none of them" if now or damaged else "has no transcripts"
                     raise ExportError(
@@ -560,7 +528,7 @@ class Publisher:
                     _report_kept(list(kept))
                 if attempt and now == known:
                     break
-                if now == known and delta.publication is not None and {*wanted} == delta.tables:
+                if now == known and delta.publication is not None and {*names} == delta.tables:
                     return Publication(os.fspath(target), delta.publication, 0, 0)
                 replaced = None if known is None else {i for i in known if now.get(i) != known[i]}
                 written = [i for i in now if known is None or now[i] != known.get(i)]
@@ -571,7 +539,7 @@ class Publisher:
                 known = now
             else:
                 raise changing(self._archive.path)
-            number = delta.publish(wanted, self._card([i for i in now if i not in kept], len(kept), license))
+            number = delta.publish(names, self._card([i for i in now if i not in kept], len(kept), license))
         changed = sum(1 for i, fingerprint in now.items() if before.get(i) != fingerprint)
         return Publication(os.fspath(target), number, changed, len(before.keys() - now.keys()))
 
@@ -590,11 +558,13 @@ class Publisher:
     def _about(self, partition_by: Sequence[str], metadata: Wanted, delta: DeltaTarget) -> pa.Table:
         """Return the metadata columns to publish, with `transcript_id`."""
         about = self._metadata.to_arrow()
-        own = {column for table in CORPUS_TABLES.values() for column in table.names}.difference(RECORDING_COLUMNS)
+        columns_of_tables = {column for table in CORPUS_TABLES.values() for column in table.names}.difference(
+            RECORDING_COLUMNS
+        )
         for name, kind in delta.partition_columns().items():
-            if name in partition_by and name not in {*own, *about.column_names}:
+            if name in partition_by and name not in {*columns_of_tables, *about.column_names}:
                 about = about.append_column(name, pa.nulls(len(about), kind))
-        about = apart(about.select(["transcript_id", *_columns(about, metadata, partition_by)]), own)
+        about = apart(about.select(["transcript_id", *_columns(about, metadata, partition_by)]), columns_of_tables)
         return about.drop_columns([f.name for f in about.schema if pa.types.is_null(f.type)])
 
     def _fingerprints(self, tables: Sequence[str], about: pa.Table) -> tuple[dict[str, str], list[str]]:
@@ -603,7 +573,7 @@ class Publisher:
         readable = {v: self._query.readable("transcripts" if v == "transcript" else v) for v in _views(tables)}
         whole = set.intersection(*map(set, readable.values()))
         damaged = [transcript_id for transcript_id in self._archive.ids() if transcript_id not in whole]
-        return _fingerprints(self._archive, readable, rows), damaged
+        return self._archive.fingerprints(readable, rows), damaged
 
     def _batches(self, name: str, ids: Sequence[str], schema: pa.Schema, about: pa.Table) -> Iterator[pa.RecordBatch]:
         """Yield the rows of transcripts, with their metadata."""

@@ -121,14 +121,14 @@ def add_payloads(archive: Archive, sources: Payloads, *, replace: bool, progress
     several: Iterable[object] = [sources]
     if isinstance(sources, Iterable) and not isinstance(sources, str | bytes | Mapping):
         several = sources
-    read: Iterable[str | bytes] = (source for one in several for source in _sources(one))
+    read: Iterable[str | bytes] = (source for item in several for source in _sources(item))
     if isinstance(several, Sequence):  # else it may be an iterator over more than fits into memory
         read = list(read)
-    known = len(read) if isinstance(read, list) else 0
+    total = len(read) if isinstance(read, list) else 0
     with (
-        Progress("adding", jobs=known, show=progress) as bar,
+        Progress("adding", jobs=total, show=progress) as bar,
         archive.ledger.naming() as name,
-        StoringProcesses(archive, expected=known) as workers,
+        StoringProcesses(archive, expected=total) as workers,
     ):
         adding = _Adding(archive, workers, name, replace=replace)
         for n, source in enumerate(read):
@@ -164,26 +164,26 @@ class _Adding:
     def add(self, source: Path | bytes, number: int, only: Collection[str] | None = None) -> None:
         """Add the payloads of one source, now or with later ones."""
         self.add_others()
-        for found in _payloads(source, number, reads_all=self._reads_all):
-            if only is not None and found.name not in only:
+        for item in _payloads(source, number, reads_all=self._reads_all):
+            if only is not None and item.name not in only:
                 continue
-            tell = partial(self._tell, (number, self._count), storable(found.name))
-            if found.head is not None:
+            tell = partial(self._tell, (number, self._count), storable(item.name))
+            if item.head is not None:
                 path = source if isinstance(source, Path) else None  # else its bytes would be kept until it is stored
-                tell = partial(self._tell_of_unread, str(found.head.id), number, path, tell)
+                tell = partial(self._tell_of_unread, str(item.head.id), number, path, tell)
             self._count += 1
-            payload = found.payload
+            payload = item.payload
             try:
                 if isinstance(payload, PayloadError):
                     raise payload
-                head = _checked_head(found, payload)
+                head = _checked_head(item, payload)
                 self._archive.check_id(str(head.id), head.kind)
             except (PayloadError, CorpusError) as reason:
                 tell(Result(done=False, error=str(reason)))
                 continue
             if head.kind == "transcript":
                 tell = partial(self._tell_of_transcript, tell)
-            self._held.append((tell, found, head, -1 if only is not None else number, source))
+            self._held.append((tell, item, head, -1 if only is not None else number, source))
             self._bytes += len(payload)
             if len(self._held) == TOGETHER or self._bytes >= BYTES_TOGETHER:
                 self.store()
@@ -204,40 +204,40 @@ class _Adding:
     def store(self) -> None:
         """Store the payloads that are held together, after naming their recordings in one transaction."""
         held, self._held, self._bytes = self._held, [], 0
-        wanted: dict[str, tuple[str, str | None, str]] = {}
-        for _, found, head, _, _ in held:
+        recordings: dict[str, tuple[str, str | None, str]] = {}
+        for _, item, head, _, _ in held:
             transcript_id = str(head.id)
-            is_new = self._replace or not (transcript_id in wanted or self._has(transcript_id))
+            is_new = self._replace or not (transcript_id in recordings or self._has(transcript_id))
             if head.kind == "transcript" and is_new:
-                wanted[transcript_id] = _recording(found, head)
-                if found.original is not None:
-                    self._archive.store.put_original(transcript_id, found.original)
-        records = self._name(wanted) if wanted else {}
+                recordings[transcript_id] = _recording(item, head)
+                if item.original is not None:
+                    self._archive.store.put_original(transcript_id, item.original)
+        records = self._name(recordings) if recordings else {}
         tasks: list[tuple[Task, Callable[[Result], None]]] = []
         size = 0
         held.reverse()
         while held:
-            tell, found, head, number, source = held.pop()  # not kept here until the last one is stored
-            transcript_id, payload = str(head.id), found.payload
+            tell, item, head, number, source = held.pop()  # not kept here until the last one is stored
+            transcript_id, payload = str(head.id), item.payload
             assert isinstance(payload, bytes)
             if transcript_id in self._unread:  # an earlier payload of it may not be what its beginning told
                 tasks, size = self._do(tasks), 0
                 self._workers.settle(transcript_id)
                 self.add_others()
                 if head.kind == "transcript" and not self._has(transcript_id):
-                    records |= self._name({transcript_id: _recording(found, head)})
-            if found.head is not None:
+                    records |= self._name({transcript_id: _recording(item, head)})
+            if item.head is not None:
                 self._unread.add(transcript_id)
             if head.kind != "transcript" or size >= BYTES_TOGETHER:
                 tasks, size = self._do(tasks), 0  # the transcript of an export may be among them
             if head.kind == "transcript" or self._has(transcript_id):
                 record = records.get(transcript_id) if head.kind == "transcript" else None
-                early = None if found.head is None else (head.id, head.status, head.audio_url)
-                task = Task(transcript_id, head.kind, payload, self._replace, record, early, found.document)
+                early = None if item.head is None else (head.id, head.status, head.audio_url)
+                task = Task(transcript_id, head.kind, payload, self._replace, record, early, item.document)
                 tasks.append((task, tell))
                 size += len(payload)
             elif number >= 0:
-                self.early.setdefault(number, (source, set()))[1].add(found.name)
+                self.early.setdefault(number, (source, set()))[1].add(item.name)
             else:
                 why = f"it is an export of transcript {transcript_id!r}, which is not in the corpus; add that first"
                 tell(Result(done=False, error=why))
@@ -292,15 +292,15 @@ def files_at(text: str) -> list[Path]:
 def _in_folder(folder: Path) -> list[Path]:
     """Return the payload files and zips in a folder, and the folders of data sets, each as a whole."""
     tables = dataset_files(folder)
-    found = [folder] if tables else []
+    names = [folder] if tables else []
     in_tables = {path for paths in tables.values() for path in paths}
     is_export = any((folder / name).exists() for name in ("SHA256SUMS", "_SHA256SUMS"))
     for path in sorted(folder.iterdir()):
         if path.is_dir():
-            found += [] if path.is_symlink() or path.name in tables else _in_folder(path)
+            names += [] if path.is_symlink() or path.name in tables else _in_folder(path)
         elif (is_payload_file(path.name) or _is_zip(path.name)) and path not in in_tables and path.is_file():
-            found += [] if is_export and path.name in _CARDS else [path]
-    return found
+            names += [] if is_export and path.name in _CARDS else [path]
+    return names
 
 
 def _sources(source: object) -> list[str | bytes]:
@@ -314,14 +314,14 @@ def _sources(source: object) -> list[str | bytes]:
         raise PayloadError(f"payloads must be files, folders, patterns, zips, dicts or JSON bytes, got {source!r:.100}")
     why = f"check the path. Payload files end in {ENDINGS}; or .zip"
     try:
-        found = files_at(text)
+        paths = files_at(text)
     except OSError as error:  # it is too long, or a folder may not be read
-        found, why = [], f"check the path ({error.strerror or error})"
-    if not found and text.lstrip().startswith(("{", "[")):
+        paths, why = [], f"check the path ({error.strerror or error})"
+    if not paths and text.lstrip().startswith(("{", "[")):
         raise PayloadError(f"{shown(text)} matches no payload file; if it is JSON, pass it as bytes: text.encode()")
-    if not found:
+    if not paths:
         raise PayloadError(f"{text!r} matches no payload file; {why}")
-    return [os.fspath(path) for path in found]
+    return [os.fspath(path) for path in paths]
 
 
 def _payloads(source: Path | bytes, number: int, *, reads_all: bool) -> Iterator[_Found]:
@@ -406,14 +406,14 @@ def _each(name: str, data: bytes, file: str | None = None, *, reads_all: bool = 
         yield _Found(name, error)
 
 
-def _checked_head(found: _Found, payload: bytes) -> Head:
+def _checked_head(item: _Found, payload: bytes) -> Head:
     """Return the fields of a payload that identify it."""
-    if found.head is not None:
-        head = found.head
-    elif (one := found.document) is not None:
-        head = Head("transcript", one.id, one.status, frozenset({"status"}), one.audio_url)
+    if item.head is not None:
+        head = item.head
+    elif (document := item.document) is not None:
+        head = Head("transcript", document.id, document.status, frozenset({"status"}), document.audio_url)
     else:
-        head = head_of(payload, found.members)
+        head = head_of(payload, item.members)
     if not head.id:
         raise PayloadError("it has no id")
     if head.kind == "transcript" and not head.fields & _FINISHED:
@@ -423,29 +423,29 @@ def _checked_head(found: _Found, payload: bytes) -> Head:
     return head
 
 
-def _recording(found: _Found, head: Head) -> tuple[str, str | None, str]:
+def _recording(item: _Found, head: Head) -> tuple[str, str | None, str]:
     """Return the wanted name, the source and the identity of the recording of a payload."""
     address = head.audio_url or ""
     of_address = short_name(address) if address else None
-    stem = payload_stem(found.source) if found.source else None
-    first, second = (stem, of_address) if found.is_alone and stem != head.id else (of_address, stem)
+    stem = payload_stem(item.source) if item.source else None
+    first, second = (stem, of_address) if item.is_alone and stem != head.id else (of_address, stem)
     audio = canonical(unmarked(address)) if is_address(address) and of_address else ""
-    source = found.source or head.audio_url
-    name = found.recording or first or second or tidy(str(head.id)) or "transcript"
+    source = item.source or head.audio_url
+    name = item.recording or first or second or tidy(str(head.id)) or "transcript"
     return name, None if source is None else storable(source), storable(audio)
 
 
 def name_fetched(archive: Archive, transcript_id: str, raw: bytes, source: str | None) -> Mapping[str, object] | None:
     """Name the recording of a transcript that was fetched, and return the record to store with the payload."""
-    wanted = _recording(_Found("", raw), replace(frames.payloads.head(raw), id=transcript_id))
+    record = _recording(_Found("", raw), replace(frames.payloads.head(raw), id=transcript_id))
     if source is not None:
         from voxframe.corpus.batch.media import identify  # the package `batch` imports this module
 
         audio = ""
         with contextlib.suppress(AudioError, OptionError, MissingExtraError):  # the file was moved since
             audio = identify(source, archive.ledger).identity
-        wanted = short_name(source) or wanted[0], storable(source), audio
-    return archive.ledger.name_recordings({transcript_id: wanted}).get(transcript_id)
+        record = short_name(source) or record[0], storable(source), audio
+    return archive.ledger.name_recordings({transcript_id: record}).get(transcript_id)
 
 
 def payload_stem(path: str) -> str | None:

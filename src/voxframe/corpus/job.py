@@ -65,13 +65,13 @@ _STEPS: Mapping[State, int] = {
 _FROM_NOTHING = (("audio_start_from", 0), ("speech_threshold", 0))
 
 
-def new_job(source: str, media: str, options: Mapping[str, Any], service: str, **known: Any) -> Job:
+def new_job(source: str, media: str, options: Mapping[str, Any], service: str, **fields: Any) -> Job:
     """Return a job that has not been sent."""
-    wanted = {k: v for k, v in options.items() if v not in (DEFAULTS.get(k), []) and not k.startswith("webhook_")}
-    wanted = {k: v for k, v in wanted.items() if (k, v) not in _FROM_NOTHING}
-    spelled = json.dumps(wanted, sort_keys=True, ensure_ascii=False)
+    sent_options = {k: v for k, v in options.items() if v not in (DEFAULTS.get(k), []) and not k.startswith("webhook_")}
+    sent_options = {k: v for k, v in sent_options.items() if (k, v) not in _FROM_NOTHING}
+    spelled = json.dumps(sent_options, sort_keys=True, ensure_ascii=False)
     key = hashlib.sha256(json.dumps([media, spelled, service]).encode()).hexdigest()
-    return Job(key, storable(source), service, spelled, media=media, **known)
+    return Job(key, storable(source), service, spelled, media=media, **fields)
 
 
 def merged(metadata: str, more: str) -> str:

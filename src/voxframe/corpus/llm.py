@@ -72,8 +72,8 @@ class Answers:
     @property
     def usage(self) -> Usage:
         """Tokens used by all requests. A count is None if the service does not report it."""
-        given = [(r.usage.input_tokens, r.usage.output_tokens) for r in self.responses]
-        return Usage(*(None if None in column else sum(filter(None, column)) for column in zip(*given, strict=True)))
+        counts = [(r.usage.input_tokens, r.usage.output_tokens) for r in self.responses]
+        return Usage(*(None if None in column else sum(filter(None, column)) for column in zip(*counts, strict=True)))
 
 
 class Llm:
@@ -93,7 +93,7 @@ class Llm:
     def run(
         self,
         task: str,
-        own: Mapping[str, Any],
+        fields_of_task: Mapping[str, Any],
         transcripts: Selection,
         options: LlmOptions,
         client: Client | None,
@@ -109,7 +109,7 @@ class Llm:
         if refresh not in (True, False, "lost"):
             raise OptionError(f"refresh must be True, False or 'lost', got {refresh!r}")
         llm_requests.body("any", options)  # validates the options before anything is sent
-        fields = {name: value for name, value in {**own, **options}.items() if value is not None}
+        fields = {name: value for name, value in {**fields_of_task, **options}.items() if value is not None}
         with clear_errors(self._ledger.path.parent):
             batches = self._texts.batches(transcripts)
             ids = tuple(dict.fromkeys(i for batch in batches for i in batch.ids))
@@ -117,9 +117,11 @@ class Llm:
             if passages is None:
                 passages = PASSAGES if len(batches) > 1 and encoder.find() is not None else 0
             if passages:
-                questions = [f"{one['question']} {one.get('context') or ''}" for one in fields["questions"]]
-                found = self._search.meaning.passages(questions, ids, passages, progress)
-                sent = [NumberedPassage(n, table) for n, table in enumerate(found, 1)]
+                questions = [
+                    f"{question['question']} {question.get('context') or ''}" for question in fields["questions"]
+                ]
+                passages_found = self._search.meaning.passages(questions, ids, passages, progress)
+                sent = [NumberedPassage(n, table) for n, table in enumerate(passages_found, 1)]
                 texts = texts_together(passage.written() for passage in sent)
                 batches = [LlmBatch(ids, f"{PREAMBLE}\n\n{text}") for text in texts]
             requests = _Requests(self._texts, self._ledger, self._default_client, task, fields, client, refresh)
@@ -140,16 +142,16 @@ class Llm:
     def responses(self) -> pd.DataFrame:
         """Return the cached responses as the table `responses`, oldest first."""
         with clear_errors(self._ledger.path.parent):
-            found: list[Any] = [_restored(answer) for answer in answer_cache.llm_responses(self._ledger)]
-        return frames.to_pandas(response_table(found), "responses")
+            answers: list[Any] = [_restored(answer) for answer in answer_cache.llm_responses(self._ledger)]
+        return frames.to_pandas(response_table(answers), "responses")
 
     def unanswered(self) -> pd.DataFrame:
         """Return the requests with a lost response, oldest first."""
         with clear_errors(self._ledger.path.parent):
             rows = [{**question.request, "asked": question.created} for question in answer_cache.pending(self._ledger)]
-        found = pd.DataFrame(rows, columns=["task", "prompt", "transcript_ids", "asked"])
+        table = pd.DataFrame(rows, columns=["task", "prompt", "transcript_ids", "asked"])
         dtypes = {"task": TEXT, "prompt": TEXT, "transcript_ids": object, "asked": "datetime64[us, UTC]"}
-        return found.astype(dtypes)
+        return table.astype(dtypes)
 
 
 class _Requests:
@@ -189,8 +191,8 @@ class _Requests:
         """Return the response for a batch, from the cache if possible."""
         key = self._key(batch)
         with self._ledger.lock(key):
-            known = self._known(key)
-            answer = _restored(known) if known else self._new(key, batch)
+            cached = self._known(key)
+            answer = _restored(cached) if cached else self._new(key, batch)
         self.answers.append(answer)
         return answer
 
@@ -208,12 +210,12 @@ class _Requests:
         """Split a batch into the transcripts that the service created, sent by id, and the others, sent as text."""
         if batch.text is not None:
             return None
-        made = {job.transcript_id for job in self._ledger.jobs(self._service)}
-        others = [one for one in batch.ids if one not in made]
+        created = {job.transcript_id for job in self._ledger.jobs(self._service)}
+        others = [transcript_id for transcript_id in batch.ids if transcript_id not in created]
         if not others:
             return None
-        own = tuple(one for one in batch.ids if one in made)
-        return [*([LlmBatch(own)] if own else []), *self._texts.as_texts(others)]
+        mine = tuple(transcript_id for transcript_id in batch.ids if transcript_id in created)
+        return [*([LlmBatch(mine)] if mine else []), *self._texts.as_texts(others)]
 
     def _new(self, key: str, batch: LlmBatch) -> LlmResponse:
         client = self._default_client.use(self._client)
@@ -288,8 +290,8 @@ def _restored(answer: answer_cache.CachedAnswer) -> LlmResponse:
     """Return a cached response as a response object."""
     note: Mapping[str, Any] = answer.request
     ids: Sequence[str] = note["transcript_ids"]
-    found = read_response(HTTPResponse(200, {}, answer.content, "GET", ""), note["task"], note["prompt"], tuple(ids))
-    return replace(found, created=answer.created)
+    response = read_response(HTTPResponse(200, {}, answer.content, "GET", ""), note["task"], note["prompt"], tuple(ids))
+    return replace(response, created=answer.created)
 
 
 @dataclass(frozen=True)
@@ -363,13 +365,13 @@ class LlmTexts:
 
 def texts_together(texts: Iterable[str], separator: str = "\n\n") -> list[str]:
     """Join texts into as few as possible that each fit into one request."""
-    found: list[str] = []
+    joined: list[str] = []
     for text in texts:
-        if found and len(found[-1]) + len(separator) + len(text) <= MAX_CHARS:
-            found[-1] += separator + text
+        if joined and len(joined[-1]) + len(separator) + len(text) <= MAX_CHARS:
+            joined[-1] += separator + text
         else:
-            found.append(text)
-    return found
+            joined.append(text)
+    return joined
 
 
 def split_by_limits(hours: dict[str, float]) -> Iterator[list[str]]:

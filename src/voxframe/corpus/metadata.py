@@ -103,15 +103,15 @@ class Metadata:
 
         The type of a column depends on its values of all recordings, so that all selections of them have the same.
         """
-        wanted = self._archive.ids() if ids is None else self._archive.recordings.ids(ids)
+        selected = self._archive.ids() if ids is None else self._archive.recordings.ids(ids)
         with clear_errors(self._archive.path):
-            about = self._archive.recordings.table(wanted)
+            about = self._archive.recordings.table(selected)
             rows: dict[str, dict[str, Any]] = {}
             for transcript_id, text in self._ledger.metadata():
                 rows.setdefault(transcript_id, {}).update(metadata_from_json(text))
         names = list(dict.fromkeys(n for row in rows.values() for n in row if n not in RECORDING_COLUMNS))
         places = {transcript_id: place for place, transcript_id in enumerate(rows)}
-        chosen = pa.array([places.get(i, len(rows)) for i in wanted], pa.int64())
+        chosen = pa.array([places.get(i, len(rows)) for i in selected], pa.int64())
         for name, column in typed([*rows.values(), {}], names).items():  # the last one is of those without metadata
             about = about.append_column(name, column.take(chosen))
         return about
@@ -142,12 +142,12 @@ class Metadata:
 
 def is_named(name: str, columns: Sequence[str] | None, where: Where | None, metadata: Wanted) -> bool:
     """Return True if a read uses columns that are not in its table."""
-    own = _own(name)
+    stored = _own(name)
     asked = [columns] if isinstance(columns, str) else columns or ()
     return (
         bool(metadata)
-        or any(column not in own for column in asked)
-        or any(column not in own for column in _columns_of(where))
+        or any(column not in stored for column in asked)
+        or any(column not in stored for column in _columns_of(where))
     )
 
 
@@ -183,12 +183,12 @@ def with_metadata(
     people: bool = True,
 ) -> pd.DataFrame:
     """Return a table with the requested metadata columns; see `Corpus.table`."""
-    own, given = _own(name), about
-    about = apart(given, own)
+    stored, given = _own(name), about
+    about = apart(given, stored)
     asked = None if columns is None else [columns] if isinstance(columns, str) else list(columns)
     new_names = dict(zip(given.column_names, about.column_names, strict=True))
     for column in (*(asked or ()), *_columns_of(where)):
-        if column not in own and new_names.get(column, column) != column:
+        if column not in stored and new_names.get(column, column) != column:
             raise CorpusError(
                 f"the metadata column {column!r} is called {new_names[column]!r} in the table {name!r}, because the "
                 "table has a column whose name differs only in case"
@@ -216,25 +216,25 @@ def without_person(wanted: Wanted) -> tuple[bool | list[str], bool]:
     return [name for name in names if name != PERSON.name], PERSON.name in names
 
 
-def apart(about: pa.Table, own: Collection[str]) -> pa.Table:
+def apart(about: pa.Table, columns: Collection[str]) -> pa.Table:
     """Return metadata without name conflicts: a column with the name of a table's column becomes `metadata_<name>`."""
-    about = about.drop_columns([n for n in RECORDING_COLUMNS if n in own and n in about.column_names])
-    return about.rename_columns(names_apart(about.column_names, own))
+    about = about.drop_columns([n for n in RECORDING_COLUMNS if n in columns and n in about.column_names])
+    return about.rename_columns(names_apart(about.column_names, columns))
 
 
-def names_apart(names: Sequence[str], own: Collection[str]) -> list[str]:
+def names_apart(names: Sequence[str], columns: Collection[str]) -> list[str]:
     """Return names of metadata columns, with a prefix for those that conflict with columns of a table; see `apart`."""
-    conflicting = {name.lower() for name in own}  # Delta, Spark and SQL ignore case
+    conflicting = {name.lower() for name in columns}  # Delta, Spark and SQL ignore case
     taken = conflicting | {name.lower() for name in names}
-    found = []
+    renamed = []
     for name in names:
         new = name
         if name != _ID and name.lower() in conflicting:
             while new.lower() in taken:
                 new = f"metadata_{new}"
             taken.add(new.lower())
-        found.append(new)
-    return found
+        renamed.append(new)
+    return renamed
 
 
 def join(frame: pd.DataFrame, about: pa.Table, wanted: Wanted) -> pd.DataFrame:
@@ -247,20 +247,20 @@ def join(frame: pd.DataFrame, about: pa.Table, wanted: Wanted) -> pd.DataFrame:
 
 def chosen(about: pa.Table, wanted: Wanted) -> list[str]:
     """Return the names of the requested metadata columns, without those that the table has itself; see `apart`."""
-    known = [name for name in about.column_names if name != _ID]
+    names_of_about = [name for name in about.column_names if name != _ID]
     if isinstance(wanted, bool):
-        return known if wanted else []
+        return names_of_about if wanted else []
     names = []
     for name in dict.fromkeys(name_list(wanted)):
-        if name in RECORDING_COLUMNS and name not in known:
+        if name in RECORDING_COLUMNS and name not in names_of_about:
             continue
-        found = name if name in known else f"metadata_{name}"
-        if found not in known:
+        column = name if name in names_of_about else f"metadata_{name}"
+        if column not in names_of_about:
             raise CorpusError(
-                f"there is no metadata column {name!r}; the columns are: {', '.join(known) or '(none)'}. "
+                f"there is no metadata column {name!r}; the columns are: {', '.join(names_of_about) or '(none)'}. "
                 "corpus.metadata.set adds columns"
             )
-        names.append(found)
+        names.append(column)
     return names
 
 
@@ -300,8 +300,8 @@ def _columns_of(where: Where | None) -> list[str]:
     return [column for clause in clauses(where) for column, *_ in clause]
 
 
-def _is_about(column: str, own: Collection[str], about: pa.Table) -> bool:
-    return column not in own and column in about.column_names
+def _is_about(column: str, columns: Collection[str], about: pa.Table) -> bool:
+    return column not in columns and column in about.column_names
 
 
 def metadata_to_json(metadata: Mapping[str, Any]) -> str:
@@ -316,8 +316,8 @@ def metadata_to_json(metadata: Mapping[str, Any]) -> str:
 
 def metadata_from_json(text: str) -> dict[str, Any]:
     """Return the metadata of a recording from the JSON of `metadata_to_json`."""
-    found: dict[str, Any] = json.loads(text)
-    return {name: _timestamp(value) if isinstance(value, dict) else value for name, value in found.items()}
+    values: dict[str, Any] = json.loads(text)
+    return {name: _timestamp(value) if isinstance(value, dict) else value for name, value in values.items()}
 
 
 def typed(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, pa.Array]:

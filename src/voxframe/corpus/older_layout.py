@@ -39,13 +39,13 @@ def rows(root: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     for table, column in ("names", "states"), ("corrections", "edits"):
         for path in sorted(root.glob(f"{table}/*.json")):
             with _readable(path):
-                found = read_json(path, dict)
-                for n, value in enumerate(found[column]):
-                    row = {"transcript_id": found["transcript_id"], "n": n, column[:-1]: json.dumps(value)}
+                fields = read_json(path, dict)
+                for n, value in enumerate(fields[column]):
+                    row = {"transcript_id": fields["transcript_id"], "n": n, column[:-1]: json.dumps(value)}
                     yield "names" if table == "names" else "edits", row
     with _readable(root / "people.json"):
-        for change, found in enumerate(read_json(root / "people.json", dict)["changes"]):
-            for transcript_id, labels in found["people"].items():
+        for change, fields in enumerate(read_json(root / "people.json", dict)["changes"]):
+            for transcript_id, labels in fields["people"].items():
                 yield "people", {"change": change, "transcript_id": transcript_id, "labels": json.dumps(labels)}
 
 

@@ -55,24 +55,24 @@ class People:
             raise OptionError(f"by must be 'name', 'metadata', 'voice' or None, got {shown(by)}")
         table = self.table(ids)
         if by == "name":
-            found = _by_name(table, people)
+            assigned = _by_name(table, people)
         elif by == "metadata":
-            found = self._by_metadata(table, people)
+            assigned = self._by_metadata(table, people)
         elif isinstance(people, pd.DataFrame):
-            found = self._by_table(table, people)
+            assigned = self._by_table(table, people)
         elif callable(people):
             about = self._about(table).set_index("transcript_id")
             about = table.join(about.drop(columns=about.columns.intersection(table.columns)), on="transcript_id")
             rows: list[dict[str, Any]] = about.astype(object).where(about.notna(), None).to_dict("records")  # type: ignore[assignment]
-            found = [(row["transcript_id"], row["speaker"], people(row)) for row in rows]
-            found = [row for row in found if row[2] is not None]
+            assigned = [(row["transcript_id"], row["speaker"], people(row)) for row in rows]
+            assigned = [row for row in assigned if row[2] is not None]
         else:
             raise OptionError(
                 'people are assigned with by="name", by="voice", by="metadata" and {label: column}, a DataFrame with '
                 "the columns transcript_id, speaker and person, or a function of a row"
             )
         known, change = self.all(), Assigned()
-        for transcript_id, label, person in found:
+        for transcript_id, label, person in assigned:
             name = checked_text(person, *_PERSON)
             if known.get(transcript_id, {}).get(label) != name:
                 change.setdefault(transcript_id, {})[label] = name
@@ -93,17 +93,17 @@ class People:
 
     def all(self) -> dict[str, dict[str, str]]:
         """Return the person of each label that has one, by transcript id and label."""
-        found: dict[str, dict[str, str]] = {}
+        people: dict[str, dict[str, str]] = {}
         for transcript_id, text in self._archive.catalog.rows(
             "SELECT transcript_id, labels FROM people ORDER BY change"
         ):
-            known = found.setdefault(transcript_id, {})
+            of_transcript = people.setdefault(transcript_id, {})
             with contextlib.suppress(ValueError, AttributeError):  # of a later version
                 for label, person in json.loads(text).items():
-                    known.pop(label, None)
+                    of_transcript.pop(label, None)
                     if person is not None:
-                        known[label] = person
-        return found
+                        of_transcript[label] = person
+        return people
 
     def of_rows(self, rows: pd.DataFrame) -> pd.Series[Any]:
         """Return the person of each row; null if its label has none."""
@@ -115,25 +115,25 @@ class People:
                 corrected = pd.Series(keys.map(turns), index=rows.index, dtype=object)
                 label = corrected.where(corrected.notna(), label)
         people = [(i, who, person) for i, of in self.all().items() for who, person in of.items()]
-        known = pd.DataFrame(people, columns=["transcript_id", "label", "person"]).astype(object)
+        persons = pd.DataFrame(people, columns=["transcript_id", "label", "person"]).astype(object)
         pairs = pd.DataFrame({"transcript_id": rows["transcript_id"].astype(object), "label": label})
-        found = pairs.merge(known, how="left", on=["transcript_id", "label"])["person"]
-        return pd.Series(found.astype(TEXT).array, index=rows.index, name="person")
+        people_of_rows = pairs.merge(persons, how="left", on=["transcript_id", "label"])["person"]
+        return pd.Series(people_of_rows.astype(TEXT).array, index=rows.index, name="person")
 
     def add_to(self, rows: pa.Table) -> pa.Table:
         """Return rows of a table with speakers, with the column `person`."""
-        known = rows.select([name for name in _OF_ROWS if name in rows.column_names])
-        people = self.of_rows(known.to_pandas(types_mapper=DTYPES.get)) if self.all() else None
+        keys = rows.select([name for name in _OF_ROWS if name in rows.column_names])
+        people = self.of_rows(keys.to_pandas(types_mapper=DTYPES.get)) if self.all() else None
         values = pa.nulls(len(rows), PERSON.type) if people is None else pa.array(people, PERSON.type, from_pandas=True)
         return rows.append_column(PERSON, values)
 
     def table(self, ids: Ids | None = None) -> pd.DataFrame:
         """Return one row per transcript and label."""
         self._archive.report_missing()
-        wanted = self._archive.ids() if ids is None else self._archive.recordings.ids(ids)
-        batches = [*self._archive.batches("utterances", wanted, _AT_A_TIME)] or [[]]
-        table = pd.concat([self._talk_time(some) for some in batches], ignore_index=True)
-        place = {transcript_id: n for n, transcript_id in enumerate(wanted)}
+        selected = self._archive.ids() if ids is None else self._archive.recordings.ids(ids)
+        batches = [*self._archive.batches("utterances", selected, _AT_A_TIME)] or [[]]
+        table = pd.concat([self._talk_time(batch) for batch in batches], ignore_index=True)
+        place = {transcript_id: n for n, transcript_id in enumerate(selected)}
         table = table.sort_values("transcript_id", key=lambda ids: ids.map(place), kind="stable", ignore_index=True)
         names, people = self._names(), self.all()
         keys = list(zip(table["transcript_id"], table["speaker"], strict=True))
@@ -153,8 +153,8 @@ class People:
         spoken = {*turns["transcript_id"]}
         words = self._rows("words", [i for i in ids if i not in spoken])
         with as_a_part():
-            found = [analysis.talk_time(rows) for rows in (turns, words) if len(rows)] or [analysis.talk_time(turns)]
-        table = pd.concat(found, ignore_index=True)
+            talk = [analysis.talk_time(rows) for rows in (turns, words) if len(rows)] or [analysis.talk_time(turns)]
+        table = pd.concat(talk, ignore_index=True)
         return table.loc[table["speaker"].notna(), ["transcript_id", "speaker", "talk_s", "turns"]]
 
     def _rows(self, name: str, ids: Sequence[str]) -> pd.DataFrame:
@@ -172,8 +172,8 @@ class People:
         if not isinstance(columns, Mapping) or not columns:
             raise OptionError('by="metadata" needs the metadata column of each label, such as {"A": "agent"}')
         if unknown := [column for column in columns.values() if column not in about.columns]:
-            known = ", ".join(about.columns.drop("transcript_id"))
-            raise OptionError(f"there is no metadata column {unknown[0]!r}; the columns are: {known}")
+            columns_text = ", ".join(about.columns.drop("transcript_id"))
+            raise OptionError(f"there is no metadata column {unknown[0]!r}; the columns are: {columns_text}")
         people: dict[str, Any] = {row["transcript_id"]: row for row in about.to_dict("records")}
         return [
             (i, label, str(person))
@@ -185,15 +185,15 @@ class People:
         key = "transcript_id" if "transcript_id" in people.columns else "recording"
         if not {key, "speaker", "person"} <= {*people.columns}:
             raise OptionError("a table of people needs the columns transcript_id or recording, speaker and person")
-        known = {*zip(table["transcript_id"], table["speaker"], strict=True)}
-        found = []
-        for given, label, person in zip(people[key], people["speaker"], people["person"], strict=True):
-            transcript_id = self._archive.recordings.id(given)
-            if (transcript_id, label) not in known:
+        pairs = {*zip(table["transcript_id"], table["speaker"], strict=True)}
+        assigned = []
+        for value, label, person in zip(people[key], people["speaker"], people["person"], strict=True):
+            transcript_id = self._archive.recordings.id(value)
+            if (transcript_id, label) not in pairs:
                 labels = ", ".join(table.loc[table["transcript_id"] == transcript_id, "speaker"]) or "no speakers"
-                raise OptionError(f"{given!r} has no speaker {label!r}; it has {labels}")
-            found.append((transcript_id, label, None if pd.isna(person) else person))
-        return found
+                raise OptionError(f"{value!r} has no speaker {label!r}; it has {labels}")
+            assigned.append((transcript_id, label, None if pd.isna(person) else person))
+        return assigned
 
 
 def _by_name(table: pd.DataFrame, people: Assignment) -> list[tuple[str, str, str | None]]:

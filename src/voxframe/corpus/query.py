@@ -98,8 +98,8 @@ class Query:
         self, transcript_id: str, names: Collection[str], *, corrected: bool = True
     ) -> dict[str, pa.Table]:
         """Return tables of one transcript with names of speakers. Exports that cannot be read are left out."""
-        own = [name for name in names if name not in EXPORTS]
-        found = self._archive.tables(transcript_id, own) if own else {}
+        stored = [name for name in names if name not in EXPORTS]
+        tables = self._archive.tables(transcript_id, stored) if stored else {}
         edited = KINDS["edited"] if corrected and self._archive.edits.hashes([transcript_id]) else ()
         for name in names:
             if name not in (*EXPORTS, *edited):
@@ -108,7 +108,7 @@ class Query:
                 table, located = self._archive.read(name, [transcript_id], corrected=corrected)
                 for _, error in located.bad:
                     raise error
-                found[name] = table
+                tables[name] = table
             except (PayloadError, DamagedFileError) as error:
                 if name not in EXPORTS:
                     raise
@@ -117,18 +117,18 @@ class Query:
                     CorpusWarning,
                     stacklevel=caller(),
                 )
-        whole = {name: self.complete(name, found[name]) for name in names if name in found}
+        whole = {name: self.complete(name, tables[name]) for name in names if name in tables}
         return {name: table.select(CORPUS_TABLES[name].names) for name, table in whole.items()}
 
     def finished(
         self, transcript_id: str, tables: Mapping[str, pa.Table], *, corrected: bool = True
     ) -> dict[str, pa.Table]:
         """Return tables of one transcript with corrections and the columns that a corpus adds."""
-        found = dict(tables)
+        completed = dict(tables)
         if corrected and (edits := self._archive.edits.active(transcript_id)):
-            some = {name: table for name, table in found.items() if name in CORRECTED_TABLES}
-            found |= correct_tables(some, edits).tables
-        return {name: self.complete(name, table) for name, table in found.items()}
+            corrected_tables = {name: table for name, table in completed.items() if name in CORRECTED_TABLES}
+            completed |= correct_tables(corrected_tables, edits).tables
+        return {name: self.complete(name, table) for name, table in completed.items()}
 
     def complete(self, name: str, table: pa.Table) -> pa.Table:
         """Return a stored or corrected table with the columns that a corpus adds when it is read."""
@@ -165,15 +165,15 @@ class Query:
         else:
             columns = names
 
-        def read(some: Sequence[str], columns: Sequence[str] | None, where: Where | None) -> pd.DataFrame:
+        def read(batch: Sequence[str], columns: Sequence[str] | None, where: Where | None) -> pd.DataFrame:
             return self._frame(
-                name, some, columns, where, limit, category, asked=ids is not None, corrected=corrected, person=person
+                name, batch, columns, where, limit, category, asked=ids is not None, corrected=corrected, person=person
             )
 
-        wanted = self._select(name, ids)
+        selected = self._select(name, ids)
         if not is_named(name, columns, where, rest):
-            return read(wanted, columns, where)
-        about = self._metadata.to_arrow(wanted)
+            return read(selected, columns, where)
+        about = self._metadata.to_arrow(selected)
         frame = with_metadata(read, name, about, columns=columns, where=where, metadata=rest)
         if person and _PERSON not in (names or ()):  # the last column
             frame.insert(frame.shape[1] - 1, _PERSON, frame.pop(_PERSON))
@@ -188,12 +188,12 @@ class Query:
         """Warn about the reason if a table without rows has one: failed transcripts, or an option that was not set."""
         if not self._archive.path.is_dir():  # reported already
             return
-        wanted = self._archive.ids() if ids is None else self._archive.recordings.ids(ids)
-        about = self.arrow("transcripts", wanted, reading.columns_about(name))
+        selected = self._archive.ids() if ids is None else self._archive.recordings.ids(ids)
+        about = self.arrow("transcripts", selected, reading.columns_about(name))
         reason = reading.why_empty(name, about)
-        if not wanted and ids is not None:
+        if not selected and ids is not None:
             reason = reading.NONE_GIVEN
-        elif not wanted:
+        elif not selected:
             reason = "the corpus has no transcripts yet; Corpus.sync fetches those that were submitted"
         if reason is not None:
             warnings.warn(reason, CorpusWarning, stacklevel=caller())
@@ -222,8 +222,8 @@ class Query:
             table = self.arrow(name, ids[:0], columns, where, **options)
             at, size = 0, _AT_A_TIME
             while at < len(ids) and table.num_rows < limit:
-                some = ids[at : at + size]
-                table = pa.concat_tables([table, self.arrow(name, some, columns, where, **options)])
+                few = ids[at : at + size]
+                table = pa.concat_tables([table, self.arrow(name, few, columns, where, **options)])
                 at, size = at + size, 2 * size
         return attach(reading.to_frame(name, table.slice(0, limit)), self._archive.recordings)
 
@@ -284,16 +284,16 @@ class Query:
         self, read: Callable[[list[str]], T], batches: Iterable[list[str]], *, asked: bool
     ) -> Iterator[T]:
         """Yield what is read for each batch of transcripts, without those that are deleted meanwhile unless `asked`."""
-        for some in batches:
-            while some:
+        for batch in batches:
+            while batch:
                 try:
-                    found = read(some)
+                    rows = read(batch)
                 except MissingTranscriptError:
                     if asked:
                         raise
-                    some = [transcript_id for transcript_id in some if self._archive.has(transcript_id)]
+                    batch = [transcript_id for transcript_id in batch if self._archive.has(transcript_id)]
                 else:
-                    yield found
+                    yield rows
                     break
 
     @_repeated
@@ -305,10 +305,10 @@ class Query:
         _report(located, len(here), asked=ids is not None)
         sources = {i: member.source for i, member in located.members.items()} | located.sources
         rows = located.rows(self._archive.files, name)
-        found = {i: (count, sources.get(i) or self.source(name, i)) for i, count in rows.items() if count}
-        if not found:
+        counts = {i: (count, sources.get(i) or self.source(name, i)) for i, count in rows.items() if count}
+        if not counts:
             self.report_empty(name, ids)
-        return found
+        return counts
 
     def source(self, name: str, transcript_id: str) -> str | None:
         """Return a hash of the payloads that the rows of a transcript are made from; None if it was deleted."""
@@ -357,9 +357,9 @@ class Query:
         """Return the rows of transcripts as datasets; None for `corrected`: as stored."""
         if ids is not None:
             ids = self._archive.recordings.ids(ids)
-        wanted = self._select(name, ids) if corrected else self._archive.select(name, ids)
-        located = self._archive.locate(name, wanted, corrected=corrected)
-        _report(located, len(wanted), asked=ids is not None)
+        selected = self._select(name, ids) if corrected else self._archive.select(name, ids)
+        located = self._archive.locate(name, selected, corrected=corrected)
+        _report(located, len(selected), asked=ids is not None)
         try:
             return located.datasets(self._archive.files, name)
         except PartDamagedError as damage:
@@ -369,16 +369,16 @@ class Query:
     @_repeated
     def _view(self, name: str, ids: str | Iterable[str] | None = None) -> View:
         """Return the current rows of a table, and what is joined to them. Warn of the reason if it is empty."""
-        wanted = self._select(name, ids)
+        selected = self._select(name, ids)
         rows = self._rows(name, ids, corrected=True)
         if not rows:
             self.report_empty(name, ids)
         if name == "transcripts":
-            return View(rows, self._archive.recordings.table(wanted))
+            return View(rows, self._archive.recordings.table(selected))
         if SPEAKER_NAME not in CORPUS_TABLES[name].columns:
             return View(rows, None)
         key, names = list(TABLES[name].key), self._names.all()
-        named = self.arrow(name, [i for i in wanted if i in names], [*key, "speaker", SPEAKER_NAME.name])
+        named = self.arrow(name, [i for i in selected if i in names], [*key, "speaker", SPEAKER_NAME.name])
         differs = pc.fill_null(pc.not_equal(named["speaker"], named[SPEAKER_NAME.name]), True)
         return View(rows, named.filter(differs).select([*key, SPEAKER_NAME.name]))
 
@@ -391,9 +391,9 @@ class Query:
         """Warn about completed transcripts without sentences or paragraphs, which a service sends on request."""
         if name not in EXPORTS:
             return
-        known, here = self._archive.files.members("transcript"), {*self._archive.select(name, None)}
+        members, here = self._archive.files.members("transcript"), {*self._archive.select(name, None)}
         without = [
-            i for i in self._archive.ids() if i not in here and (i not in known or known[i].status == "completed")
+            i for i in self._archive.ids() if i not in here and (i not in members or members[i].status == "completed")
         ]
         if without:
             warnings.warn(
@@ -405,7 +405,7 @@ class Query:
             )
 
 
-def _report(located: Located, wanted: int, *, asked: bool) -> None:
+def _report(located: Located, total: int, *, asked: bool) -> None:
     """Warn about transcripts that cannot be read, or raise the error of the first if none can be."""
     bad = located.bad
     if bad and asked and not located.members and not located.loose:
@@ -415,7 +415,7 @@ def _report(located: Located, wanted: int, *, asked: bool) -> None:
         shown = "; ".join(f"{transcript_id!r}: {error}" for transcript_id, error in bad[:_SHOWN])
         more = f"; and {len(bad) - _SHOWN} more" if len(bad) > _SHOWN else ""
         warnings.warn(
-            f"{len(bad)} of {wanted} transcripts cannot be read and are left out: {shown}{more}",
+            f"{len(bad)} of {total} transcripts cannot be read and are left out: {shown}{more}",
             CorpusWarning,
             stacklevel=caller(),
         )
@@ -472,11 +472,11 @@ def _partition(
 ) -> pd.DataFrame:
     """Return the rows of some transcripts. This runs in a worker."""
     query = _query(path)
-    found = query.table(name, ids, columns, metadata=metadata if columns is None else False)
-    if len(found) != rows or [query.source(name, transcript_id) for transcript_id in ids] != [*sources]:
+    frame_of_ids = query.table(name, ids, columns, metadata=metadata if columns is None else False)
+    if len(frame_of_ids) != rows or [query.source(name, transcript_id) for transcript_id in ids] != [*sources]:
         raise CorpusError(f"transcripts of {path} were replaced since Corpus.to_dask was called; call it again")
-    found.index = pd.RangeIndex(first, first + rows)
-    return found
+    frame_of_ids.index = pd.RangeIndex(first, first + rows)
+    return frame_of_ids
 
 
 @lru_cache(maxsize=8)

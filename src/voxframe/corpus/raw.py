@@ -256,12 +256,12 @@ class Raw:
         with clear_errors(self._archive.path), self._ledger.lock(f"redacted-{file_name(transcript_id)}"):
             whole = {"transcript_id": transcript_id, "view": "redacted-audio"}
             key = answer_cache.cache_key(whole)
-            found = self._archive.store.redacted_audio(transcript_id)
-            if found and not refresh:
-                known = answer_cache.find(self._ledger, key)
-                if known is None or known.content == _hash(found[0]):
-                    return found[0]
-                warnings.warn(f"{found[0]} is damaged and is fetched again", CorpusWarning, stacklevel=2)
+            audio = self._archive.store.redacted_audio(transcript_id)
+            if audio and not refresh:
+                cached = answer_cache.find(self._ledger, key)
+                if cached is None or cached.content == _hash(audio[0]):
+                    return audio[0]
+                warnings.warn(f"{audio[0]} is damaged and is fetched again", CorpusWarning, stacklevel=2)
             copy = self._default_client.use(client).redacted_audio(transcript_id)
             beginning = self._archive.store.redacted_download(transcript_id)
             make_folder(folder)
@@ -271,7 +271,7 @@ class Raw:
             try:
                 with self._archive.kept(transcript_id):
                     answer_cache.store_export(self._ledger, key, transcript_id, whole, content)
-                    for old in found:  # it may have another suffix, and would be taken for the new one
+                    for old in audio:  # it may have another suffix, and would be taken for the new one
                         old.unlink(missing_ok=True)
                     fetched.replace(path)
             except MissingTranscriptError:
@@ -296,9 +296,9 @@ class Raw:
         }
         key = answer_cache.cache_key(whole)
         with clear_errors(self._archive.path):
-            known = None if refresh else answer_cache.find(self._ledger, key)
-            if known is not None:
-                return known.content
+            cached = None if refresh else answer_cache.find(self._ledger, key)
+            if cached is not None:
+                return cached.content
             content = ask(self._default_client.use(client))
             with self._archive.kept(transcript_id):
                 answer_cache.store_export(self._ledger, key, transcript_id, whole, content)

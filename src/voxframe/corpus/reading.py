@@ -38,13 +38,13 @@ def identifiers(ids: Ids) -> list[str]:
             raise CorpusError("the DataFrame has no column transcript_id; pass one that has it, or a list of ids")
         ids = ids["transcript_id"]
     several = ids if isinstance(ids, Iterable) and not isinstance(ids, str | bytes) else [ids]
-    wanted = [getattr(one, "id", one) for one in several]
-    if odd := [one for one in wanted if not isinstance(one, str)]:
+    texts = [getattr(item, "id", item) for item in several]
+    if odd := [item for item in texts if not isinstance(item, str)]:
         raise CorpusError(
             f"{shown(odd[0])} is not the id of a transcript; leave it out (a job that was not sent has none: "
             "jobs()['transcript_id'].dropna())"
         )
-    return list(dict.fromkeys(wanted))
+    return list(dict.fromkeys(texts))
 
 
 def columns_about(name: str) -> list[str]:
@@ -69,11 +69,11 @@ def why_empty(name: str, about: pa.Table, *, of_all: bool = True) -> str | None:
     others = [option for option in options if about[option].type != pa.bool_()]
     if not of_all or not options or not rows or asked or any(about[o].null_count < len(rows) for o in others):
         return None
-    wanted = options[0] if options[0] in others else f"{options[0]}=True"
+    setting = options[0] if options[0] in others else f"{options[0]}=True"
     local = (
-        f", or add it with corpus.analyze({wanted})" if options[0] not in ("speaker_labels", "custom_topics") else ""
+        f", or add it with corpus.analyze({setting})" if options[0] not in ("speaker_labels", "custom_topics") else ""
     )
-    return f"no {name}: the transcripts were made without {options[0]}; transcribe them with {wanted}{local}"
+    return f"no {name}: the transcripts were made without {options[0]}; transcribe them with {setting}{local}"
 
 
 def unfinished(name: str, without: Sequence[str]) -> str:
@@ -109,15 +109,15 @@ def to_frame(name: str, table: pa.Table) -> pd.DataFrame:
 
 def to_frames(tables: Mapping[str, pa.Table]) -> dict[str, pd.DataFrame]:
     """Return tables of a corpus as DataFrames with the dtypes of the data dictionary, with the columns it adds."""
-    found = frames.all_to_pandas({name: frames.from_table(name, table) for name, table in tables.items()})
+    by_name = frames.all_to_pandas({name: frames.from_table(name, table) for name, table in tables.items()})
     for name, table in tables.items():
-        _add_columns(found[name], table)
-    return found
+        _add_columns(by_name[name], table)
+    return by_name
 
 
 def _some_columns(table: pa.Table, name: str) -> pd.DataFrame:
-    own = [column for column in table.column_names if column in TABLES[name].names]
-    frame = frames.to_pandas(table.select(own), name)
+    stored = [column for column in table.column_names if column in TABLES[name].names]
+    frame = frames.to_pandas(table.select(stored), name)
     _add_columns(frame, table)
     return frame
 

@@ -49,9 +49,9 @@ class RecordingNames:
 
     def table(self, ids: Sequence[str]) -> pa.Table:
         """Return `transcript_id`, `recording` and `source` of transcripts. Passwords in URLs are masked."""
-        some = ids if len(ids) < _FEW else None
+        few = ids if len(ids) < _FEW else None
         nothing: tuple[dict[str, str], dict[str, str | None]] = {}, {}
-        names, sources = self._steady(lambda: self._ledger.recordings(some), nothing) if ids else nothing
+        names, sources = self._steady(lambda: self._ledger.recordings(few), nothing) if ids else nothing
         shown = [source and masked(source) for source in map(sources.get, ids)]
         columns = [ids, [names.get(transcript_id, transcript_id) for transcript_id in ids], shown]
         return pa.table([pa.array(values, pa.string()) for values in columns], names=[_ID, *RECORDING_COLUMNS])
@@ -77,17 +77,17 @@ class RecordingNames:
             table = table.add_column(place, column, about[column].take(rows))
         return table
 
-    def ids(self, given: Ids) -> list[str]:
+    def ids(self, items: Ids) -> list[str]:
         """Return transcript ids, in their order and without duplicates, of ids or names of recordings."""
         from voxframe.corpus.reading import identifiers  # imports pandas
 
-        texts = identifiers(given)
+        texts = identifiers(items)
         here = set(self._store.ids()) if len(texts) > _FEW else ()  # one listing instead of a look for each file
         return list(dict.fromkeys(text if text in here else self.id(text) for text in texts))
 
-    def id(self, given: str) -> str:
+    def id(self, name: str) -> str:
         """Return the id of a transcript, given the id or the name of its recording; an unknown text as it is."""
-        return one_id(given, lambda text: self._store.has(text, "transcript"), self.with_name)
+        return one_id(name, lambda text: self._store.has(text, "transcript"), self.with_name)
 
     def with_name(self, name: str) -> list[str]:
         """Return the ids of the transcripts of the recordings with a name, of jobs that are not finished, too."""
@@ -113,20 +113,20 @@ def _of_corpus(root: Path) -> RecordingNames:
     return RecordingNames(store, Ledger(Catalog(root, store)))
 
 
-def one_id(given: str, is_id: Callable[[str], bool], with_name: Callable[[str], list[str]]) -> str:
+def one_id(text: str, is_id: Callable[[str], bool], with_name: Callable[[str], list[str]]) -> str:
     """Return the id of a transcript, given the id or the name of its recording. An unknown text is returned as is."""
-    if not isinstance(given, str):
+    if not isinstance(text, str):
         raise CorpusError(
             "a transcript is named by one text, its id or the name of its recording, not by "
-            f"{shown(given)}; Corpus.ids() lists the ids, and Corpus.table reads several transcripts"
+            f"{shown(text)}; Corpus.ids() lists the ids, and Corpus.table reads several transcripts"
         )
-    given = storable(given)  # SQLite and Arrow cannot hold a lone surrogate, and no id or name has one
-    if not given or is_id(given):
-        return given
-    found = with_name(given)
-    if len(found) > 1 and given not in found:
+    text = storable(text)  # SQLite and Arrow cannot hold a lone surrogate, and no id or name has one
+    if not text or is_id(text):
+        return text
+    ids = with_name(text)
+    if len(ids) > 1 and text not in ids:
         raise CorpusError(
-            f"the recording {given!r} has {len(found)} transcripts: {', '.join(found)}. Pass one of these ids; "
+            f"the recording {text!r} has {len(ids)} transcripts: {', '.join(ids)}. Pass one of these ids; "
             "Corpus.jobs() shows the options of each"
         )
-    return found[0] if len(found) == 1 else given
+    return ids[0] if len(ids) == 1 else text

@@ -63,13 +63,13 @@ class Records:
 
     def sizes(self) -> dict[str, int]:
         """Return the size in bytes of each file, by name, oldest first; 0 of one that is not a regular file."""
-        found = {}
+        by_name = {}
         with contextlib.suppress(FileNotFoundError), os.scandir(self.folder) as entries:
             for entry in entries:
                 if entry.name.endswith(".jsonl") and not entry.name.startswith("."):
                     is_file = entry.is_file(follow_symlinks=False)
-                    found[entry.name] = entry.stat().st_size if is_file else 0
-        return dict(sorted(found.items()))
+                    by_name[entry.name] = entry.stat().st_size if is_file else 0
+        return dict(sorted(by_name.items()))
 
     def append(self, lines: Iterable[bytes]) -> tuple[str, int]:
         """Write lines and flush them to the disk. Return the name of the file and its new size."""

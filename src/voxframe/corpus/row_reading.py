@@ -51,12 +51,12 @@ class Located:
         places: dict[int, dict[int, str]] = {}
         for transcript_id, member in self.members.items():
             places.setdefault(member.part, {})[member.place] = transcript_id
-        found = {i: table.num_rows for i, table in self.loose.items() if table.num_rows}
+        counts = {i: table.num_rows for i, table in self.loose.items() if table.num_rows}
         for part in sorted(places):
             ids = places[part]
             for group in tables.groups(part, name):
-                found |= {ids[n]: rows for n, rows in zip(group.members, group.rows, strict=True) if n in ids}
-        return found
+                counts |= {ids[n]: rows for n, rows in zip(group.members, group.rows, strict=True) if n in ids}
+        return counts
 
     def datasets(self, tables: Tables, name: str) -> list[ds.Dataset]:
         """Return the rows as datasets, to be read later: of files as sent, of files in `current/`, and in memory."""
@@ -64,7 +64,7 @@ class Located:
         for transcript_id, member in self.members.items():
             side = places[tables.is_current(member.part, name)]
             side.setdefault(member.part, {})[member.place] = transcript_id
-        found: list[ds.Dataset] = []
+        scans: list[ds.Dataset] = []
         for is_current, parts in places.items():
             fragments, is_exact = [], True
             for part, ids in parts.items():
@@ -80,12 +80,12 @@ class Located:
             if fragments:
                 schema = stored_schema(name, current=True) if is_current else TABLES[name].arrow
                 rows: ds.Dataset = ds.FileSystemDataset(fragments, schema, FORMAT, LOCAL)
-                wanted = [transcript_id for ids in parts.values() for transcript_id in ids.values()]
-                found.append(rows if is_exact else rows.filter(pc.field("transcript_id").isin(wanted)))
+                selected = [transcript_id for ids in parts.values() for transcript_id in ids.values()]
+                scans.append(rows if is_exact else rows.filter(pc.field("transcript_id").isin(selected)))
         loose = [table for table in self.loose.values() if table.num_rows]
         if loose:
-            found.append(ds.dataset(pa.concat_tables(loose, promote_options="default")))
-        return found
+            scans.append(ds.dataset(pa.concat_tables(loose, promote_options="default")))
+        return scans
 
 
 def assemble(
@@ -138,15 +138,15 @@ def _stored(tables: Tables, part: int, name: str, columns: Sequence[str] | None)
 
 def groups_with(layout: Sequence[RowGroup], places: Collection[int]) -> list[int]:
     """Return the row groups with rows of some transcripts."""
-    wanted = frozenset(places)
-    return [n for n, group in enumerate(layout) if not wanted.isdisjoint(group.members)]
+    members = frozenset(places)
+    return [n for n, group in enumerate(layout) if not members.isdisjoint(group.members)]
 
 
 def in_order(wholes: Sequence[pa.Table], of: Ints, starts: Ints, counts: Ints) -> pa.Table:
     """Return runs of rows of several tables as one table."""
-    some = np.flatnonzero(counts)
+    filled = np.flatnonzero(counts)
     firsts = np.cumsum([0, *(whole.num_rows for whole in wholes)])
-    starts, ends = firsts[of[some]] + starts[some], firsts[of[some]] + starts[some] + counts[some]
+    starts, ends = firsts[of[filled]] + starts[filled], firsts[of[filled]] + starts[filled] + counts[filled]
     new = np.flatnonzero(np.r_[True, starts[1:] != ends[:-1]])  # else it continues the run before
     starts, counts = starts[new], ends[np.r_[new[1:] - 1, -1]] - starts[new]
     together = pa.concat_tables(wholes, promote_options="default")
@@ -180,7 +180,7 @@ def _exact(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """Return the columns of a schema, and those that only tables in memory have."""
     if table.schema.equals(schema):
         return table
-    for added in (one for one in table.schema if one.name in _ADDED and one.name not in schema.names):
+    for added in (column for column in table.schema if column.name in _ADDED and column.name not in schema.names):
         schema = schema.append(added)
     return table.select(schema.names).cast(schema)
 

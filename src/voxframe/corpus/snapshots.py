@@ -16,7 +16,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -99,16 +99,16 @@ class Snapshot:
         data = self.scan(name)
         if name == _METADATA:
             raise CorpusError("metadata is not a table; use Snapshot.metadata(), or metadata=... to join it to a table")
-        wanted = None if ids is None else list(dict.fromkeys(map(self._id, reading.identifiers(ids))))
+        selected = None if ids is None else list(dict.fromkeys(map(self._id, reading.identifiers(ids))))
         where = with_ids(where, self._id)
         columns, metadata = None if columns is None else name_list(columns), wanted_names(metadata)
-        if absent := [transcript_id for transcript_id in wanted or () if transcript_id not in self._names]:
+        if absent := [transcript_id for transcript_id in selected or () if transcript_id not in self._names]:
             raise CorpusError(f"{self!r} has no transcript {absent[0]!r}; ids() lists its transcripts")
         if not is_named(name, columns, where, metadata):
-            return self._rows(name, data, wanted, columns, where)
+            return self._rows(name, data, selected, columns, where)
         about = self._about()
-        if wanted is not None:
-            about = about.filter(pc.field("transcript_id").isin(wanted))
+        if selected is not None:
+            about = about.filter(pc.field("transcript_id").isin(selected))
         return with_metadata(
             lambda ids, columns, where: self._rows(name, data, ids, columns, where),
             name,
@@ -156,9 +156,9 @@ class Snapshot:
             return ds.dataset(self._file(name))
         return ds.dataset(self._file(name), schema=CORPUS_TABLES[name].arrow, format=FORMAT)
 
-    def _id(self, given: str) -> str:
+    def _id(self, text: str) -> str:
         """Return the id of a transcript, given the id or the name of its recording."""
-        return one_id(given, self._names.__contains__, lambda name: [i for i, n in self._names.items() if n == name])
+        return one_id(text, self._names.__contains__, lambda name: [i for i, n in self._names.items() if n == name])
 
     def verify(self) -> None:
         """Compare every file with its hash in the manifest.
@@ -187,8 +187,8 @@ class Snapshot:
         try:
             condition = conditions.expression(name, where)
             if ids is not None:
-                wanted = pc.field("transcript_id").isin(list(ids))
-                condition = wanted if condition is None else wanted & condition
+                among = pc.field("transcript_id").isin(list(ids))
+                condition = among if condition is None else among & condition
             chosen = conditions.checked_columns(name, columns)
             rows = data.to_table(columns=chosen, filter=conditions.checked(name, condition))
             return attach(reading.to_frame(name, rows), self)
@@ -299,6 +299,10 @@ class Snapshots:
         self._archive.report_missing()
         return _versions(self._archive.path / "snapshots")
 
+    def _tables(self, ids: Mapping[View, Sequence[str]]) -> dict[str, pa.Table]:
+        names = [*TRANSCRIPT_TABLES, *EXPORTS]
+        return {name: self._query.arrow(name, ids[name if name in EXPORTS else "transcript"]) for name in names}
+
     def _write_tables(
         self, readable: Mapping[View, Collection[str]], folder: Path, *, progress: bool
     ) -> dict[str, int]:
@@ -320,7 +324,8 @@ class Snapshots:
             for start in range(0, len(ids), _GROUP):
                 group = ids[start : start + _GROUP]
                 here = {view: [i for i in group if i in views[view]] for view in _VIEWS}
-                for name, table in self._steady(here, names).items():
+                tables = self._archive.unchanged(here, partial(self._tables, here))
+                for name, table in tables.items():
                     if table.num_rows:
                         table = table.cast(CORPUS_TABLES[name].arrow)
                         writers[name].write_table(table, row_group_size=table.num_rows)
@@ -330,19 +335,6 @@ class Snapshots:
             sync(folder / name / "part-0.parquet")
             sync(folder / name)
         return rows
-
-    def _steady(self, ids: Mapping[View, Sequence[str]], names: Sequence[str]) -> dict[str, Any]:
-        """Return all tables of some transcripts, with every table of a transcript made from the same payload."""
-
-        def hashes() -> list[str | None]:
-            return [self._archive.source_hash(i, view) for view in _VIEWS for i in ids[view]]
-
-        for _ in range(_TRIES):
-            before = hashes()
-            tables = {name: self._query.arrow(name, ids[name if name in EXPORTS else "transcript"]) for name in names}
-            if before == hashes():
-                return tables
-        raise changing(self._archive.path)
 
 
 def open_snapshot(path: Path) -> Snapshot:
@@ -356,17 +348,17 @@ def open_snapshot(path: Path) -> Snapshot:
 
 def snapshots_with(snapshots: Snapshots, transcript_id: str) -> list[Path]:
     """Return the directories of the readable snapshots that contain a transcript."""
-    found = []
+    paths = []
     for version in snapshots.versions():
         with contextlib.suppress(CorpusError):
             snapshot = snapshots.open(version)
-            found += [snapshot.path] * (transcript_id in snapshot.ids())
-    return found
+            paths += [snapshot.path] * (transcript_id in snapshot.ids())
+    return paths
 
 
 def _versions(folder: Path) -> list[int]:
-    found = (_NAME.fullmatch(path.name) for path in folder.glob("v=*"))
-    return sorted(int(match[1]) for match in found if match)
+    matches = (_NAME.fullmatch(path.name) for path in folder.glob("v=*"))
+    return sorted(int(match[1]) for match in matches if match)
 
 
 def _write_metadata(about: pa.Table, folder: Path) -> int:

@@ -124,35 +124,37 @@ def checked_mapping(value: object, description: str, example: str) -> dict[Any, 
 
 
 def with_names(
-    table: pa.Table, given: Mapping[str, SpeakerNames], turns_of: Callable[[str], pa.Table] | None = None
+    table: pa.Table, names_of: Mapping[str, SpeakerNames], turns_of: Callable[[str], pa.Table] | None = None
 ) -> pa.Table:
     """Return a table with the column `speaker_name` after `speaker`."""
     if "speaker" not in table.column_names or SPEAKER_NAME.name in table.column_names:
         return table
     name = table["speaker"]
-    ids = pa.array(list(given), pa.string())
-    rows = np.flatnonzero(pc.is_in(table["transcript_id"], ids)) if given else np.empty(0, int)
+    ids = pa.array(list(names_of), pa.string())
+    rows = np.flatnonzero(pc.is_in(table["transcript_id"], ids)) if names_of else np.empty(0, int)
     if len(rows):
-        some = _names_of(table.take(pa.array(rows)), given, turns_of)
+        named = _names_of(table.take(pa.array(rows)), names_of, turns_of)
         source = np.arange(len(table))
         source[rows] = len(table) + np.arange(len(rows))
-        name = pa.chunked_array([*name.chunks, *some.chunks], pa.string()).take(pa.array(source))
+        name = pa.chunked_array([*name.chunks, *named.chunks], pa.string()).take(pa.array(source))
     return table.add_column(table.column_names.index("speaker") + 1, SPEAKER_NAME.name, name)
 
 
 def _names_of(
-    table: pa.Table, given: Mapping[str, SpeakerNames], turns_of: Callable[[str], pa.Table] | None
+    table: pa.Table, names_of: Mapping[str, SpeakerNames], turns_of: Callable[[str], pa.Table] | None
 ) -> pa.ChunkedArray:
     name = table["speaker"]
-    speakers = {f"{i}\0{label}": who for i, names in given.items() for label, who in names.speakers.items()}
+    speakers = {f"{i}\0{label}": who for i, names in names_of.items() for label, who in names.speakers.items()}
     if speakers:
         name = _replaced(_key(table["transcript_id"], voices_of(table)), speakers, name)
-    corrected = {f"{i}\0{position}": names.of_turn(position) for i, names in given.items() for position in names.turns}
+    corrected = {
+        f"{i}\0{position}": names.of_turn(position) for i, names in names_of.items() for position in names.turns
+    }
     if corrected and "utterance_idx" in table.column_names:
         name = _replaced(_key(table["transcript_id"], pc.cast(table["utterance_idx"], pa.string())), corrected, name)
     elif corrected and turns_of is not None:
         here = set(table["transcript_id"].unique().to_pylist())
-        for transcript_id, names in given.items():
+        for transcript_id, names in names_of.items():
             if not names.turns or transcript_id not in here:
                 continue
             of_it = pc.equal(table["transcript_id"], transcript_id)

@@ -97,10 +97,10 @@ class CurrentNames:
         if source is None:
             return names
         key = (names, source, self._archive.edits.hashes([transcript_id]).get(transcript_id))
-        known = self._valid.get(transcript_id)
-        if known is None or known[0] != key:
-            known = self._valid[transcript_id] = key, names.still_valid(self.turns(transcript_id))
-        return known[1]
+        cached = self._valid.get(transcript_id)
+        if cached is None or cached[0] != key:
+            cached = self._valid[transcript_id] = key, names.still_valid(self.turns(transcript_id))
+        return cached[1]
 
 
 class Speakers:
@@ -167,8 +167,8 @@ class Speakers:
             made_for = {**now.made_for, **{k: there[k] for k in new_turns if k in there}}
             made_for = {k: fingerprint for k, fingerprint in made_for.items() if k in corrected}
             if (speakers, corrected, made_for) != (now.speakers, now.turns, now.made_for):
-                made = datetime.now(UTC).isoformat(timespec="seconds")
-                self._archive.names.add(transcript_id, SpeakerNames(speakers, corrected, made, made_for))
+                time = datetime.now(UTC).isoformat(timespec="seconds")
+                self._archive.names.add(transcript_id, SpeakerNames(speakers, corrected, time, made_for))
         return self.get(transcript_id)
 
     def assign(
@@ -328,10 +328,10 @@ class Speakers:
             `utterance_idx` Int64 (the turn; null if the name is for the label).
         """
         self._archive.report_missing()
-        given = self._current.all()
+        names_of = self._current.all()
         rows: list[tuple[str, str | None, str, int | None]] = []
-        for transcript_id in sorted(given) if ids is None else self._archive.recordings.ids(ids):
-            names = given.get(transcript_id, SpeakerNames())
+        for transcript_id in sorted(names_of) if ids is None else self._archive.recordings.ids(ids):
+            names = names_of.get(transcript_id, SpeakerNames())
             rows += [(transcript_id, label, name, None) for label, name in names.speakers.items()]
             rows += [(transcript_id, None, names.of_turn(position), position) for position in sorted(names.turns)]
         dtypes = {"transcript_id": TEXT, "speaker": TEXT, "speaker_name": TEXT, "utterance_idx": pd.Int64Dtype()}
@@ -357,13 +357,13 @@ class Speakers:
         )
 
     def _labels(self, transcript_id: str) -> list[str]:
-        found: dict[str, None] = {}
+        labels: dict[str, None] = {}
         for name in ("utterances", "words", "sentiments"):
             table, located = self._archive.read(name, [transcript_id], ["transcript_id", "speaker", "channel"])
             for _, error in located.bad:
                 raise error
-            found |= dict.fromkeys(voice for voice in voices_of(table).unique().to_pylist() if voice)
-        return list(found)
+            labels |= dict.fromkeys(voice for voice in voices_of(table).unique().to_pylist() if voice)
+        return list(labels)
 
 
 def _match_voices(

@@ -124,8 +124,8 @@ class Store:
 
     def raw(self, transcript_id: str, view: View) -> bytes | None:
         """Return the payload as received, or None if it is not stored; see `read`."""
-        found = self.read(transcript_id, view)
-        return None if found is None else found.raw
+        payload = self.read(transcript_id, view)
+        return None if payload is None else payload.raw
 
     def read(self, transcript_id: str, view: View) -> Stored | None:
         """Return the payload as received with the marks of this very file, or None if it is not stored."""
@@ -173,8 +173,8 @@ class Store:
         note = _note(self._raw_path(transcript_id, view))
         if note is not None:
             return _content(note)
-        found = self.read(transcript_id, view)  # a file that was written by another program
-        return None if found is None else found.content
+        payload = self.read(transcript_id, view)  # a file that was written by another program
+        return None if payload is None else payload.content
 
     def submissions(self) -> Iterator[dict[str, Any]]:
         """Yield the records of submissions that are stored with payloads."""
@@ -203,19 +203,19 @@ class Store:
 
     def _list(self) -> dict[View, dict[str, str]]:
         """Return the files of every folder. A folder that has not changed since it was listed is not listed again."""
-        found: dict[View, dict[str, str]] = {view: {} for view in get_args(View)}
+        by_view: dict[View, dict[str, str]] = {view: {} for view in get_args(View)}
         listed: dict[str, tuple[int, dict[View, dict[str, str]]]] = {}
         for place in self._folders():
             with contextlib.suppress(FileNotFoundError):
                 now, changed = time.time_ns(), os.stat(place).st_mtime_ns  # noqa: PTH116  fast
-                known = self._of_folder.get(place)
-                files = known[1] if known is not None and known[0] == changed else _files_in(place)
+                cached = self._of_folder.get(place)
+                files = cached[1] if cached is not None and cached[0] == changed else _files_in(place)
                 if now - changed > RACY_NS:
                     listed[place] = changed, files
                 for view, of_view in files.items():
-                    found[view] |= of_view
+                    by_view[view] |= of_view
         self._of_folder = listed
-        return found
+        return by_view
 
     def _folders(self) -> list[str]:
         """Return the folders with payloads."""
@@ -243,7 +243,7 @@ class Store:
         if is_plain(stem):
             return stem
         if stem not in self._ids:
-            told = next((one for one in self._told(stem) if file_name(one) == stem), None)
+            told = next((transcript_id for transcript_id in self._told(stem) if file_name(transcript_id) == stem), None)
             if told is None:
                 self._unnamed.add(stem)
                 return stem
@@ -271,16 +271,16 @@ class Store:
         stem = file_name(transcript_id)
         payload = self._raw_path(transcript_id, "transcript").name.removesuffix(_SUFFIX)
         places = (self._raw, self._raw / _shard(payload))  # another program may have put one directly in `raw/`
-        found = [
+        paths = [
             *(place / f"{payload}{_suffix(view)}" for view in get_args(View) for place in places),
             self._original(transcript_id),
             *self.redacted_audio(transcript_id),
             self.redacted_download(transcript_id),
         ]
-        for place in {place for path in found for place in path.parents if place.parent.is_relative_to(self.root)}:
+        for place in {place for path in paths for place in path.parents if place.parent.is_relative_to(self.root)}:
             check_no_link(place)
-        unfinished = [path for place in {path.parent for path in found} for path in place.glob(f".{stem}.*.tmp")]
-        return [*(path for path in found if os.path.lexists(path)), *unfinished]
+        unfinished = [path for place in {path.parent for path in paths} for path in place.glob(f".{stem}.*.tmp")]
+        return [*(path for path in paths if os.path.lexists(path)), *unfinished]
 
     def redacted_audio(self, transcript_id: str) -> list[Path]:
         """Return the paths of the stored redacted recordings of a transcript."""
@@ -329,8 +329,8 @@ def _shard(stem: str) -> str:
 
 def _files_in(place: str) -> dict[View, dict[str, str]]:
     """Return the stem and the stamp of every payload file in a folder."""
-    found: dict[View, dict[str, str]] = {view: {} for view in get_args(View)}
-    views = {_suffix(view).removeprefix("."): found[view] for view in found}
+    by_view: dict[View, dict[str, str]] = {view: {} for view in get_args(View)}
+    views = {_suffix(view).removeprefix("."): by_view[view] for view in by_view}
     with os.scandir(place) as entries:
         for entry in entries:
             stem, _, suffix = entry.name.partition(".")
@@ -342,7 +342,7 @@ def _files_in(place: str) -> dict[View, dict[str, str]]:
                 continue
             except OSError:  # a loop of links; reading it is the error
                 views[suffix][stem] = _stamp(entry.stat(follow_symlinks=False))
-    return {view: files for view, files in found.items() if files}
+    return {view: files for view, files in by_view.items() if files}
 
 
 def _put_file(path: Path, content: bytes) -> str:
@@ -379,9 +379,9 @@ def is_writable(root: Path) -> bool:
 
 def check_writable(root: Path) -> None:
     """Check that a corpus may be changed by this version of voxframe."""
-    if (found := _format(root)) > FORMAT:
+    if (number := _format(root)) > FORMAT:
         raise NewerCorpusError(
-            f"the corpus {root} has format {found}, which a newer voxframe wrote. This version knows format {FORMAT}: "
+            f"the corpus {root} has format {number}, which a newer voxframe wrote. This version knows format {FORMAT}: "
             "it can read the corpus but not change it; update voxframe"
         )
 

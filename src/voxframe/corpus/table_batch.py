@@ -74,11 +74,11 @@ class TableBatch:
         """Make the tables of a payload now, or together with those of the next ones. One thread may call this."""
         if document is None and view == "transcript":
             document = frames.decode_transcript(raw)
-        one = _Held(transcript_id, view, raw, stored, failed, document)
+        payload = _Held(transcript_id, view, raw, stored, failed, document)
         if document is None:
-            self._make_alone(one)
+            self._make_alone(payload)
             return
-        self._held.append(one)
+        self._held.append(payload)
         if len(self._held) == TOGETHER or sum(len(held.raw) for held in self._held) >= BYTES_TOGETHER:
             self.make_held()
 
@@ -86,31 +86,31 @@ class TableBatch:
         """Make the tables of the payloads that were held."""
         if not self._held:
             return
-        ids = [one.transcript_id for one in self._held]
-        together = frames.tables_together([one.document for one in self._held], ids) if len(ids) > 1 else None
-        for place, one in enumerate(self._held):
+        ids = [payload.transcript_id for payload in self._held]
+        together = frames.tables_together([payload.document for payload in self._held], ids) if len(ids) > 1 else None
+        for place, payload in enumerate(self._held):
             if together is None:
-                self._make_alone(one)
+                self._make_alone(payload)
             else:
-                self._storing[one.transcript_id] = _Storing(
-                    one.view, one.stored, new_member(one.transcript_id, together[place])
+                self._storing[payload.transcript_id] = _Storing(
+                    payload.view, payload.stored, new_member(payload.transcript_id, together[place])
                 )
         self._held = []
         self._settle_all_but(_AHEAD)
 
-    def _make_alone(self, one: _Held) -> None:
+    def _make_alone(self, held: _Held) -> None:
         try:
-            made = self._archive.made(one.transcript_id, one.view, one.raw, one.document)
+            finish = self._archive.made(held.transcript_id, held.view, held.raw, held.document)
         except (PayloadError, CorpusError) as error:
-            one.stored()  # a payload that cannot be stored is the first error
-            one.failed(error)
+            held.stored()  # a payload that cannot be stored is the first error
+            held.failed(error)
         else:
-            self._storing[one.transcript_id] = _Storing(one.view, one.stored, made)
+            self._storing[held.transcript_id] = _Storing(held.view, held.stored, finish)
             self._settle_all_but(_AHEAD)
 
     def settle(self, transcript_id: str) -> None:
         """Wait until no payload of a transcript is being stored."""
-        if any(one.transcript_id == transcript_id for one in self._held):
+        if any(held.transcript_id == transcript_id for held in self._held):
             self.make_held()
         while transcript_id in self._storing:
             self._settle_first()

@@ -120,7 +120,7 @@ def _check(content: bytes, layout: _Layout) -> None:
 def new_member(transcript_id: str, tables: Mapping[str, pa.Table]) -> Callable[[Stored], NewMember]:
     """Return a function that returns the tables of a transcript when its payload is stored."""
     status = tables["transcripts"]["status"][0].as_py()
-    return lambda own: NewMember(transcript_id, own.content, own.stamp, status, tables)
+    return lambda stored: NewMember(transcript_id, stored.content, stored.stamp, status, tables)
 
 
 def kinds_of(table: str) -> tuple[Kind, Kind | None]:
@@ -309,17 +309,17 @@ class Tables:
         if ids is not None:
             among = "transcript_id IN (SELECT value FROM json_each(?))"
             query = f"SELECT {columns} FROM {of_kind} AND {among}"  # noqa: S608  no value in it
-            found = self.catalog.rows(query, [kind, SCHEMA_VERSION, json.dumps([*ids])])
+            listed = self.catalog.rows(query, [kind, SCHEMA_VERSION, json.dumps([*ids])])
         else:
             version = self.version()
-            known = self._members.get(kind)
-            if known is None or known[0] != version:
+            cached = self._members.get(kind)
+            if cached is None or cached[0] != version:
                 rows = self.catalog.rows(f"SELECT {columns} FROM {of_kind}", [kind, SCHEMA_VERSION])  # noqa: S608
-                known = self._members[kind] = version, {row[0]: Member(*row[1:]) for row in rows}
+                cached = self._members[kind] = version, {row[0]: Member(*row[1:]) for row in rows}
             if not self._damaged:
-                return known[1]
-            return {i: member for i, member in known[1].items() if member.part not in self._damaged}
-        return {row[0]: Member(*row[1:]) for row in found if row[1] not in self._damaged}
+                return cached[1]
+            return {i: member for i, member in cached[1].items() if member.part not in self._damaged}
+        return {row[0]: Member(*row[1:]) for row in listed if row[1] not in self._damaged}
 
     def version(self) -> int:
         """Return a number that changes with every change of the tables. Completes a change of a process that died."""

@@ -171,8 +171,8 @@ def _placeholders(parameters: object) -> dict[Any, Any] | list[Any]:
 
 def _unique(names: Sequence[str]) -> list[str]:
     """Return names with a number after those that an earlier column has, as `DuckDBPyRelation.df` does."""
-    found: list[str] = []
+    unique: list[str] = []
     for name in names:
         numbered = (f"{name}_{n}" for n in itertools.count(1))
-        found.append(next(new for new in itertools.chain([name], numbered) if new not in found))
-    return found
+        unique.append(next(new for new in itertools.chain([name], numbered) if new not in unique))
+    return unique

@@ -54,14 +54,14 @@ def parse(text: str) -> list[list[Triple]]:
     """  # noqa: E501  one line of output
     names: dict[str, str] = {}
 
-    def plain(found: re.Match[str]) -> str:
-        if found[1] is not None:
-            return found[0]
-        if found[5] is not None:
-            return f"{'not ' if found[4] else ''}in {_LIKE} +"
-        if found[2] is None:
-            return f"is {'not ' if found[3] else ''}None"
-        names.setdefault(name := f"quoted_name_{len(names)}", found[2])
+    def plain(match: re.Match[str]) -> str:
+        if match[1] is not None:
+            return match[0]
+        if match[5] is not None:
+            return f"{'not ' if match[4] else ''}in {_LIKE} +"
+        if match[2] is None:
+            return f"is {'not ' if match[3] else ''}None"
+        names.setdefault(name := f"quoted_name_{len(names)}", match[2])
         return f" {name} "
 
     if len(text) > _MAX_CHARS:
@@ -110,12 +110,12 @@ def _clauses(node: ast.expr, negated: bool) -> list[list[Triple]]:
 def _joined(parts: list[list[list[Triple]]], all_hold: bool) -> list[list[Triple]]:
     if not all_hold:
         return [clause for part in parts for clause in part]
-    found: list[list[Triple]] = [[]]
+    clauses: list[list[Triple]] = [[]]
     for part in parts:
-        if len(found) * len(part) > _MAX_CLAUSES:
+        if len(clauses) * len(part) > _MAX_CLAUSES:
             raise _NotPlainError(f"it has more than {_MAX_CLAUSES} combinations of and and or")
-        found = [[*one, *other] for one, other in product(found, part)]
-    return found
+        clauses = [[*first, *other] for first, other in product(clauses, part)]
+    return clauses
 
 
 def _triple(left: ast.expr, op: ast.cmpop, right: ast.expr, *, negated: bool) -> Triple:

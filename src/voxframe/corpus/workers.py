@@ -86,7 +86,8 @@ def perform(archive: Archive, batch: TableBatch, tasks: Sequence[Task]) -> list[
     done = [_begin(archive, batch, task, partial(errors.__setitem__, place)) for place, task in enumerate(tasks)]
     batch.make_held()
     return [
-        one._replace(done=one.done and place not in errors, error=errors.get(place)) for place, one in enumerate(done)
+        result._replace(done=result.done and place not in errors, error=errors.get(place))
+        for place, result in enumerate(done)
     ]
 
 
@@ -108,17 +109,17 @@ def _begin(archive: Archive, batch: TableBatch, task: Task, tell: Callable[[str]
         return Result(done=True)
     batch.settle(transcript_id)
     try:
-        known = archive.store.raw(transcript_id, view)
+        payload = archive.store.raw(transcript_id, view)
     except DamagedFileError:
-        known = None
-    if known == task.payload:
+        payload = None
+    if payload == task.payload:
         return Result(done=False)
     document = task.document
     if task.early is not None:
         document = decode_transcript(task.payload)
         if document is None or [document.id, document.status, document.audio_url] != [*task.early]:
             return Result(done=False, other=task.payload)
-    if known is not None and not task.replace:
+    if payload is not None and not task.replace:
         tell(f"the corpus has another payload of {transcript_id!r}; pass replace=True to replace it")
         return Result(done=True)
     batch.put(transcript_id, view, task.payload, failed, task.recording, document)
@@ -164,8 +165,8 @@ class StoringProcesses:
     def wait(self) -> None:
         """Perform the tasks that no other process has been sent, and wait for the others."""
         with contextlib.suppress(queue.Empty):
-            while (some := self._tasks.get_nowait()) is not None:
-                number, tasks = some
+            while (batch := self._tasks.get_nowait()) is not None:
+                number, tasks = batch
                 self._do_here(tasks, self._busy.pop(number).tell)
         while self._busy:
             self._collect(wait=True)
@@ -250,14 +251,14 @@ class StoringProcesses:
             with _Connection(child) as connection:
                 while True:
                     try:
-                        some = self._tasks.get(block=not connection.sent)
+                        tasks = self._tasks.get(block=not connection.sent)
                     except queue.Empty:
                         self._results.put(connection.receive())
                         continue
-                    if some is None:
+                    if tasks is None:
                         break
-                    connection.send(*some)
-                    del some  # its payloads
+                    connection.send(*tasks)
+                    del tasks  # its payloads
                     if connection.sent == _AHEAD:
                         self._results.put(connection.receive())
                 while connection.sent:
@@ -313,16 +314,16 @@ class _Connection:
         if isinstance(answer, str):
             raise CorpusError(answer)
         self.sent -= 1
-        number, results, found = answer
-        return _Answer(number, [Result(done, error, self._bytes(size)) for done, error, size in results], found)
+        number, results, warned = answer
+        return _Answer(number, [Result(done, error, self._bytes(size)) for done, error, size in results], warned)
 
     def _bytes(self, size: int | None) -> bytes | None:
         if size is None:
             return None
-        found = self._out.read(size)
-        if len(found) < size:
+        data = self._out.read(size)
+        if len(data) < size:
             raise ValueError
-        return found
+        return data
 
     def end(self) -> None:
         """Let the process write its tables, and wait for its end."""
@@ -366,8 +367,13 @@ def _read(file: IO[bytes], into: queue.Queue[_Tasks | None]) -> None:
     try:
         for line in file:
             number, told = orjson.loads(line)
-            tasks = [Task(one[0], one[1], None if one[2] is None else file.read(one[2]), *one[3:]) for one in told]
-            if all(task.payload is None or len(task.payload) == one[2] for task, one in zip(tasks, told, strict=True)):
+            tasks = [
+                Task(fields[0], fields[1], None if fields[2] is None else file.read(fields[2]), *fields[3:])
+                for fields in told
+            ]
+            if all(
+                task.payload is None or len(task.payload) == fields[2] for task, fields in zip(tasks, told, strict=True)
+            ):
                 into.put((number, tasks))
             del tasks
     finally:
@@ -384,13 +390,13 @@ def main() -> None:
         with clear_errors(archive.path), contextlib.closing(TableBatch(archive)) as batch:
             while (some := read.get()) is not None:
                 number, tasks = some
-                with warnings.catch_warnings(record=True) as found:
+                with warnings.catch_warnings(record=True) as caught:
                     warnings.simplefilter("always")
                     results = perform(archive, batch, tasks)
-                told = [(one.category.__name__, str(one.message)) for one in found]
-                others = [one.other for one in results]
+                told = [(warning.category.__name__, str(warning.message)) for warning in caught]
+                others = [warning.other for warning in results]
                 sizes = [None if other is None else len(other) for other in others]
-                answers = [(one.done, one.error, size) for one, size in zip(results, sizes, strict=True)]
+                answers = [(warning.done, warning.error, size) for warning, size in zip(results, sizes, strict=True)]
                 out.write(orjson.dumps([number, answers, told]) + b"\n" + b"".join(filter(None, others)))
                 out.flush()
                 del some, tasks, results, others

@@ -170,8 +170,8 @@ class Batch:
             verdicts, states = TO_SEND, PENDING
             if plan.service == EMBEDDED:  # charges nothing
                 verdicts, states = (*TO_SEND, "uncertain"), (*PENDING, *LOST)
-            wanted = [(step.job, step.source, body) for step in plan.steps if step.verdict in verdicts]
-            sent = send_all(ledger, client, wanted, concurrency=concurrency, progress=progress, states=states)
+            items = [(step.job, step.source, body) for step in plan.steps if step.verdict in verdicts]
+            sent = send_all(ledger, client, items, concurrency=concurrency, progress=progress, states=states)
             keys = {step.job.key for step in plan.steps}
             counts = count(job for job in ledger.jobs(plan.service) if job.key in keys)
             return replace(counts, sent=sent, known=plan.known, adopted=adopted)
@@ -214,9 +214,9 @@ class Batch:
             concurrency = checked("concurrency", concurrency, Integer(1))
             ledger, client = self._ledger, self._default_client.use(client)
             if keys is not None:
-                keys, known = name_list(keys, "keys of jobs"), {job.key for job in ledger.jobs()}
+                keys, job_keys = name_list(keys, "keys of jobs"), {job.key for job in ledger.jobs()}
                 for key in keys:
-                    if not isinstance(key, str) or key not in known:
+                    if not isinstance(key, str) or key not in job_keys:
                         raise OptionError(f"there is no job with the key {shown(key)}; Corpus.jobs() lists the keys")
                 keys = set(keys)
             adopted = find_lost_jobs(ledger, client)
@@ -312,22 +312,22 @@ class Batch:
         with clear_errors(self._archive.path):
             self._ledger.restore()
             client = self._default_client.use(client)
-            found = find_lost_jobs(self._ledger, client)
+            lost = find_lost_jobs(self._ledger, client)
             adoption = Adoption(self._archive, self._ledger, client)
-            wanted = list(adoption.throttle.retry(adoption.unknown))
-            with Progress("adopting", jobs=len(wanted), show=progress) as bar, self._archive.batch() as batch:
+            items = list(adoption.throttle.retry(adoption.unknown))
+            with Progress("adopting", jobs=len(items), show=progress) as bar, self._archive.batch() as batch:
                 take = partial(adoption.take, batch)
-                run_in_threads(wanted, take, threads=CONCURRENCY, stop=adoption.stop, done=lambda: bar.advance(1))
+                run_in_threads(items, take, threads=CONCURRENCY, stop=adoption.stop, done=lambda: bar.advance(1))
             refused = adoption.refused
             if refused:
                 warnings.warn(
-                    f"{len(refused)} of {len(wanted)} transcripts could not be fetched, such as {next(iter(refused))}: "
+                    f"{len(refused)} of {len(items)} transcripts could not be fetched, such as {next(iter(refused))}: "
                     f"{next(iter(refused.values()))}. Call adopt() again to retry them",
                     CorpusWarning,
                     stacklevel=3,
                 )
             counts = count(self._ledger.jobs(adoption.service))
-            return replace(counts, adopted=found + adoption.adopted, fetched=adoption.fetched, failed=len(refused))
+            return replace(counts, adopted=lost + adoption.adopted, fetched=adoption.fetched, failed=len(refused))
 
     def add(self, sources: Payloads, *, replace: bool = False, progress: bool | None = None) -> Added:
         """Add transcripts from payload files or from memory.
@@ -361,11 +361,11 @@ class Batch:
     def known_id(self, transcript_id: str) -> str:
         """Return the id of a transcript or job of which anything is left, given the id or the name of its recording."""
         with clear_errors(self._archive.path):
-            found = self._archive.recordings.id(transcript_id)
+            text = self._archive.recordings.id(transcript_id)
             places = (self._archive.has_left, self._search.has)
-            if not any([has(found) for has in places]):  # noqa: C419  each reports a symbolic link
-                raise self._archive.missing(found)
-        return found
+            if not any([has(text) for has in places]):  # noqa: C419  each reports a symbolic link
+                raise self._archive.missing(text)
+        return text
 
     @in_session
     def forget(self, transcript_id: str, *, remote: bool = False, client: Client | None = None) -> None:
@@ -511,12 +511,12 @@ class Batch:
 
 def _shares(client: Client, pending: Collection[Job]) -> tuple[float, str]:
     """Return the progress of unfinished jobs, added up (1 for a whole job), and a text with their states."""
-    known: dict[str, float] = {}
+    durations: dict[str, float] = {}
     with suppress(ServiceError):
-        known = client.progress()
-    shares = [known.get(job.transcript_id or "") for job in pending]
+        durations = client.progress()
+    shares = [durations.get(job.transcript_id or "") for job in pending]
     queued = shares.count(0.0)
-    state = f", {len(shares) - queued} in progress, {queued} queued" if known else ""
+    state = f", {len(shares) - queued} in progress, {queued} queued" if durations else ""
     return sum(share or 0.0 for share in shares), state
 
 

@@ -108,20 +108,20 @@ def identify(source: str, files: Files, *, measure: bool = False) -> Media:
         return Media(canonical(check_address(source)), "")
     before = signature(source)
     place = file_place(source)
-    known = files.file(place)
-    if known is not None and known[0] != before:
-        known = None
-    if known is not None and (known[2] is not None or not measure):
-        return Media(known[1], before, known[2])
-    if known is not None:
-        identity = known[1]
+    stored = files.file(place)
+    if stored is not None and stored[0] != before:
+        stored = None
+    if stored is not None and (stored[2] is not None or not measure):
+        return Media(stored[1], before, stored[2])
+    if stored is not None:
+        identity = stored[1]
     else:
         with opened(source) as file:
             identity = reading(source, lambda: _hash(file))
-    found = Media(identity, before, duration_s(source) if measure else None)
-    if _is_settled(before) and (known is None or found.audio_duration_s is not None):
-        files.keep_files({place: (before, identity, found.audio_duration_s)})
-    return found
+    media = Media(identity, before, duration_s(source) if measure else None)
+    if _is_settled(before) and (stored is None or media.audio_duration_s is not None):
+        files.keep_files({place: (before, identity, media.audio_duration_s)})
+    return media
 
 
 def opened(source: str) -> IO[bytes]:
@@ -134,14 +134,14 @@ def signature(source: str) -> str:
     if is_remote(source):
         system, path = filesystem(source)
         return str(reading(source, lambda: system.ukey(path)))
-    found = reading(source, lambda: Path(source).stat())
+    about = reading(source, lambda: Path(source).stat())
     if Path(source).is_dir():
         raise AudioError(f"{source!r} is a directory; pass one recording in it")
     if not Path(source).is_file():
         raise AudioError(f"{source!r} is a pipe or a device; save the recording to a file first")
-    if found.st_size == 0:
+    if about.st_size == 0:
         raise AudioError(f"{source!r} is empty; there is no audio to send")
-    return f"{found.st_size} {found.st_mtime_ns} {found.st_ino} {found.st_ctime_ns}"
+    return f"{about.st_size} {about.st_mtime_ns} {about.st_ino} {about.st_ctime_ns}"
 
 
 def duration_s(source: str) -> float | None:
@@ -185,8 +185,8 @@ def _fsspec() -> Any:
 
 def filesystem(source: str) -> tuple[Any, str]:
     """Return the file system of a URL such as s3://bucket/folder, and the path in it."""
-    found: tuple[Any, str] = reading(source, lambda: _fsspec().url_to_fs(source))
-    return found
+    opened: tuple[Any, str] = reading(source, lambda: _fsspec().url_to_fs(source))
+    return opened
 
 
 def reading(source: str, work: Callable[[], T]) -> T:
@@ -253,7 +253,7 @@ def expand(sources: Recordings) -> list[Recording]:
     several = [sources] if isinstance(sources, str | os.PathLike) else sources
     if isinstance(several, bytes | Mapping) or not isinstance(several, Iterable):
         raise _not_sources(sources)
-    return [Recording(path) for one in several for path in _paths(one)]
+    return [Recording(path) for source in several for path in _paths(source)]
 
 
 def _of_frame(df: pd.DataFrame) -> Iterator[Recording]:
@@ -268,12 +268,12 @@ def _of_frame(df: pd.DataFrame) -> Iterator[Recording]:
         )
     check_columns(df.columns.drop("recording", errors="ignore"), named[0])
     others = [name for name in df.columns if name not in (named[0], "recording")]
-    given = list(df["recording"]) if "recording" in df.columns else [None] * len(df)
+    names = list(df["recording"]) if "recording" in df.columns else [None] * len(df)
     for row, source in enumerate(df[named[0]]):
         if not isinstance(source, str | os.PathLike):
             raise OptionError(f"row {row} of the column {named[0]!r} must be a path or a URL, got {source!r}")
         metadata = {name: df[name].iloc[row] for name in others}
-        recording = checked_name(given[row])
+        recording = checked_name(names[row])
         for path in _paths(source):
             yield Recording(path, metadata, recording)
 
@@ -308,13 +308,13 @@ def _in_store(address: str) -> list[str]:
     """Return the files that a URL in a store stands for: one file, those of a folder, or those that match a pattern."""
     system, path = filesystem(address)
     if not _MAGIC.isdisjoint(path):
-        matched = [str(found) for found, info in system.glob(path, detail=True).items() if info["type"] == "file"]
-        found = sorted(matched) if Path(path).suffix else _media(matched, local=False)
+        matched = [str(place) for place, info in system.glob(path, detail=True).items() if info["type"] == "file"]
+        paths = sorted(matched) if Path(path).suffix else _media(matched, local=False)
     elif system.isdir(path):
-        found = _media(map(str, system.find(path)), local=False)
+        paths = _media(map(str, system.find(path)), local=False)
     else:
         return [address]
-    return _found([system.unstrip_protocol(name) for name in found], address)
+    return _found([system.unstrip_protocol(name) for name in paths], address)
 
 
 def _media(paths: Iterable[str], *, local: bool = True) -> list[str]:

@@ -168,28 +168,28 @@ def make_plan(
 ) -> Plan:
     """Return the plan of a batch, without a request to a service."""
     notes = [metadata_to_json(recording.metadata) for recording in recordings]
-    found = _identify(ledger, [recording.source for recording in recordings], measure, progress)
+    identified = _identify(ledger, [recording.source for recording in recordings], measure, progress)
     jobs = ledger.jobs(service)
-    known = {job.key: job for job in jobs}
+    by_key = {job.key: job for job in jobs}
     sent = {job.media for job in jobs if job.state not in PENDING}
     has_unreadable = any(job.media.startswith(UNREADABLE) for job in jobs)
     recovered: set[str] = set()
     steps: dict[str, Step] = {}
     for recording, note in zip(recordings, notes, strict=True):
-        media = found[recording.source]
+        media = identified[recording.source]
         if isinstance(media, AudioError):
             job = new_job(
                 recording.source, unreadable(recording.source), options, service, state="error", error=str(media)
             )
-            job = replace(known.get(job.key, job), error=job.error, metadata=note)
+            job = replace(by_key.get(job.key, job), error=job.error, metadata=note)
             job = replace(job, recording=recording.name or job.recording)
             steps.setdefault(job.key, Step(job, "unreadable", recording.source))
             continue
         if has_unreadable and not is_address(recording.source):
             before = new_job(recording.source, unreadable(recording.source), options, service)
-            recovered |= {before.key} & known.keys()
+            recovered |= {before.key} & by_key.keys()
         job = new_job(recording.source, media.identity, options, service, audio_duration_s=media.audio_duration_s)
-        old = known.get(job.key)
+        old = by_key.get(job.key)
         if old is not None:
             duration_s = old.audio_duration_s or job.audio_duration_s
             job = replace(old, source=job.source, audio_duration_s=duration_s)
@@ -221,16 +221,16 @@ def _verdict(old: Job | None, *, sent_before: bool) -> Verdict:
 def _identify(
     ledger: Ledger, sources: Sequence[str], measure: bool, progress: bool | None
 ) -> dict[str, Media | AudioError]:
-    found: dict[str, Media | AudioError] = {}
+    identified: dict[str, Media | AudioError] = {}
     files = ManyFiles(ledger)
 
     def look(source: str) -> None:
         try:
-            found[source] = identify(source, files, measure=measure)
+            identified[source] = identify(source, files, measure=measure)
         except AudioNotFoundError:
             raise
         except AudioError as error:  # does not stop the others
-            found[source] = error
+            identified[source] = error
 
     different = list(dict.fromkeys(sources))
     with Progress("reading recordings", jobs=len(different), show=progress) as bar:
@@ -238,4 +238,4 @@ def _identify(
             run_in_threads(different, look, threads=_READERS, stop=threading.Event(), done=lambda: bar.advance(1))
         finally:
             files.write()
-    return found
+    return identified

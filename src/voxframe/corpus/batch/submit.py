@@ -103,9 +103,9 @@ class Sender:
                 transcript_id, _ = create_transcript(self._client.transport, address, body, attempts=1)
             except ServiceError as error:
                 if error.possibly_delivered:
-                    found = self._find(job, error)
-                    if found is not None:
-                        return found
+                    answered = self._find(job, error)
+                    if answered is not None:
+                        return answered
                     if self._charged:
                         raise
                 job = self._ledger.save(job, state="uploading", error=str(error))

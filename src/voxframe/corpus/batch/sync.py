@@ -84,13 +84,13 @@ class Fetching:
         if len(pending) <= _FEW:
             return iter(pending)
         listed = self._throttle.retry(lambda: self._states(pending))
-        found = [job for job in pending if listed.get(job.transcript_id or "") in FINISHED]
+        ended = [job for job in pending if listed.get(job.transcript_id or "") in FINISHED]
         unlisted = [job for job in pending if job.transcript_id not in listed]
         if all(job.key in self._asked for job in unlisted):
             self._asked.clear()
         turn = [job for job in unlisted if job.key not in self._asked][:_UNLISTED_A_ROUND]
         self._asked.update(job.key for job in turn)
-        return iter([*found, *turn])
+        return iter([*ended, *turn])
 
     def fetch(self, batch: PartBatch, job: Job) -> None:
         """Fetch one transcript, unless it is not finished or another process is fetching it."""
@@ -126,13 +126,13 @@ class Fetching:
         """Return the status of each pending job, as far back as the list goes."""
         wanted = {job.transcript_id for job in pending}
         known = self._ledger.jobs(pending[0].service)
-        found: dict[str, str | None] = {}
+        states: dict[str, str | None] = {}
         for item in History(self._client, known, pending):
             if item.id in wanted:
-                found[item.id] = item.status
-                if len(found) == len(wanted):
+                states[item.id] = item.status
+                if len(states) == len(wanted):
                     break
-        return found
+        return states
 
 
 class Adoption:
@@ -151,12 +151,12 @@ class Adoption:
         """Return the transcripts of the service to fetch, oldest first, without failed and deleted ones."""
         listed = list(self._client.iter_transcripts())
         jobs = self._ledger.jobs(self.service)  # after the list: it may show jobs that were sent in the meantime
-        known = {job.transcript_id for job in jobs}
+        ids = {job.transcript_id for job in jobs}
         passed_over = {_DELETED, *(job.address for job in jobs if job.state == "submitting" and job.address)}
         return [
             item
             for item in reversed(listed)
-            if item.id not in known and item.status != "error" and item.audio_url not in passed_over
+            if item.id not in ids and item.status != "error" and item.audio_url not in passed_over
         ]
 
     def take(self, batch: PartBatch, item: TranscriptItem) -> None:
@@ -179,7 +179,7 @@ class Adoption:
         if item.id in names:  # loaded or added before
             job = replace(job, recording=names[item.id], source=sources[item.id] or job.source)
         with self._ledger.lock(job.key), self._lock:
-            if any(one.service == self.service for one in self._ledger.of_transcript(item.id)):
+            if any(job_of_id.service == self.service for job_of_id in self._ledger.of_transcript(item.id)):
                 return  # another process has adopted it in the meantime
             known = self._ledger.find(job.key)
             if known is not None and known.transcript_id is not None:  # the same media was submitted more than once

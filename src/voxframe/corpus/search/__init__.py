@@ -160,8 +160,8 @@ class Search:
             >>> corpus.search("climate change", context=1)[["left", "match", "right"]].to_numpy().tolist()
             [['the', 'Climate, change', 'it']]
         """
-        wanted = None if ids is None else self._archive.recordings.ids(ids)
-        rows = RowFilter(speaker_list(speaker), wanted, where, limit, metadata)
+        selected = None if ids is None else self._archive.recordings.ids(ids)
+        rows = RowFilter(speaker_list(speaker), selected, where, limit, metadata)
         if mode == "meaning":
             if regex:
                 raise OptionError("regex is for mode='words'; leave it out with mode='meaning'")
@@ -176,31 +176,31 @@ class Search:
             self.find(SearchQuery.check(query, slop, regex=regex), context, rows, corrected=corrected), rows
         )
 
-    def _report(self, found: pd.DataFrame, rows: RowFilter) -> pd.DataFrame:
+    def _report(self, hits: pd.DataFrame, rows: RowFilter) -> pd.DataFrame:
         """Return what was found. If that is nothing because there are no words, warn of the reason."""
-        if found.empty and rows.limit != 0:
+        if hits.empty and rows.limit != 0:
             segments = self._view(corrected=True).segments
             if rows.ids is not None or not any(len(segment.word_form) for segment in segments):
                 self._query.report_no_rows("words", rows.ids)
             self._report_speakers(rows.speaker)
-        return found
+        return hits
 
-    def _report_speakers(self, wanted: Sequence[str] | None) -> None:
+    def _report_speakers(self, speakers: Sequence[str] | None) -> None:
         """Warn if no words are by any of the speakers to choose."""
-        segments = self._view(corrected=True).segments if wanted else ()
-        if not wanted or not any(len(segment.word_form) for segment in segments):
+        segments = self._view(corrected=True).segments if speakers else ()
+        if not speakers or not any(len(segment.word_form) for segment in segments):
             return
-        known: set[str] = set()
+        labels: set[str] = set()
         for segment in segments:
-            known.update(segment.span_speaker.drop_null().unique().to_pylist())
+            labels.update(segment.span_speaker.drop_null().unique().to_pylist())
         for names in self._names.all().values():
-            known.update(names.speakers.values(), map(names.of_turn, names.turns))
-        if known.isdisjoint(wanted):
-            some = sorted(known)
+            labels.update(names.speakers.values(), map(names.of_turn, names.turns))
+        if labels.isdisjoint(speakers):
+            some = sorted(labels)
             rest = f" and {len(some) - _SHOWN} more" if len(some) > _SHOWN else ""
             there = f"the labels and names are {', '.join(some[:_SHOWN])}{rest}" if some else "no words have a speaker"
             warnings.warn(
-                f"no words are by the speaker {' or '.join(map(repr, wanted))}{nearest(wanted[0], some)}; {there}",
+                f"no words are by the speaker {' or '.join(map(repr, speakers))}{nearest(speakers[0], some)}; {there}",
                 CorpusWarning,
                 stacklevel=caller(),
             )
@@ -217,10 +217,10 @@ class Search:
         """Return the occurrences of a query as the table `concordance`, with metadata."""
         (speaker, ids, where, limit, metadata), about = self._resolved(CONCORDANCE, rows)
         view = self._view(corrected=corrected)
-        found = find_in_context(
+        hits = find_in_context(
             view, query, context, named=self._named, speaker=speaker, ids=ids, where=where, limit=limit
         )
-        return self._with_recordings(CONCORDANCE, found, about, metadata)
+        return self._with_recordings(CONCORDANCE, hits, about, metadata)
 
     def similar(
         self,
@@ -282,14 +282,14 @@ class Search:
     ) -> pd.DataFrame:
         """Return the sentences closest to queries as the table `sentence_matches`, with metadata."""
         (speaker, ids, where, limit, metadata), about = self._resolved(SENTENCE_MATCHES, rows)
-        found = self.meaning.find(
+        hits = self.meaning.find(
             queries, context, speaker=speaker, ids=ids, where=where, limit=limit, without=without, progress=progress
         )
-        return self._with_recordings(SENTENCE_MATCHES, found, about, metadata)
+        return self._with_recordings(SENTENCE_MATCHES, hits, about, metadata)
 
-    def _with_recordings(self, table: Table, found: pa.Table, about: pa.Table | None, metadata: Wanted) -> pd.DataFrame:
+    def _with_recordings(self, table: Table, hits: pa.Table, about: pa.Table | None, metadata: Wanted) -> pd.DataFrame:
         """Return matches as a DataFrame with the names of their recordings, and with metadata."""
-        frame = to_frame(table.name, self._archive.recordings.add_to(found, table.name))
+        frame = to_frame(table.name, self._archive.recordings.add_to(hits, table.name))
         return self._with_columns(attach(frame, self._archive.recordings), about, metadata)
 
     def _with_columns(self, frame: pd.DataFrame, about: pa.Table | None, metadata: Wanted) -> pd.DataFrame:
@@ -340,20 +340,20 @@ class Search:
             >>> pd.crosstab(found.sentences["customer"], found.sentences["topic_idx"])  # doctest: +SKIP
         """
         rows, about = self._resolved(SENTENCE_MATCHES, RowFilter(speaker_list(speaker), ids, where, metadata=metadata))
-        found = self.meaning.topics(topics, rows.ids, rows.speaker, rows.where, words, seed, progress)
-        sentences = attach(found.sentences, self._archive.recordings)
-        return found._replace(sentences=self._with_columns(sentences, about, rows.metadata))
+        discovered = self.meaning.topics(topics, rows.ids, rows.speaker, rows.where, words, seed, progress)
+        sentences = attach(discovered.sentences, self._archive.recordings)
+        return discovered._replace(sentences=self._with_columns(sentences, about, rows.metadata))
 
     def _resolved(self, table: Table, rows: RowFilter) -> tuple[RowFilter, pa.Table | None]:
         """Return the filter with checked ids and without conditions on metadata, and the metadata if they are used."""
-        wanted = self._known(rows.ids)
+        selected = self._known(rows.ids)
         where = with_ids(rows.where, self._archive.recordings.id)
         if not is_named(table.name, None, where, rows.metadata):
-            return rows._replace(ids=wanted, where=where), None
-        about = apart(self._metadata.to_arrow(wanted), table.names)
+            return rows._replace(ids=selected, where=where), None
+        about = apart(self._metadata.to_arrow(selected), table.names)
         where, possible = resolve(table.name, where, about)
         about = apart(about, CORPUS_TABLES[table.name].names)
-        return rows._replace(ids=wanted if possible is None else sorted(possible), where=where), about
+        return rows._replace(ids=selected if possible is None else sorted(possible), where=where), about
 
     @in_session
     @takes_frames
@@ -410,7 +410,7 @@ class Search:
         if about is None and not set(by := group_columns(by)) <= GROUPS:
             about = self._metadata.to_arrow(ids).to_pandas(types_mapper=DTYPES.get)
         named = self._named if self._names.all() else labelled
-        found = counts(
+        table = counts(
             self._view(corrected=corrected),
             SearchQuery.check(query, slop, regex=regex),
             by=by,
@@ -420,12 +420,12 @@ class Search:
             about=about,
             people=self._person,
         )
-        if not found["words"].any():
+        if not table["words"].any():
             self._query.report_no_rows("words", ids)
             self._report_speakers(speaker)
         if limit is not None:
-            found = found.sort_values("occurrences", ascending=False, kind="stable").head(limit).reset_index(drop=True)
-        return attach(found, self._archive.recordings)
+            table = table.sort_values("occurrences", ascending=False, kind="stable").head(limit).reset_index(drop=True)
+        return attach(table, self._archive.recordings)
 
     def _person(self, cells: pd.DataFrame) -> pd.Series[str]:
         """Return the person of each row; for a label without a person, the label with the recording."""
@@ -436,11 +436,11 @@ class Search:
         self._archive.report_missing()
         if ids is None:
             return None
-        wanted = self._archive.recordings.ids(ids)
-        for transcript_id in wanted:
+        selected = self._archive.recordings.ids(ids)
+        for transcript_id in selected:
             if not self._archive.has(transcript_id):
                 raise self._archive.missing(transcript_id)
-        return wanted
+        return selected
 
     def _named(self, table: pa.Table) -> pa.Table:
         return self._people.add_to(with_names(table, self._names.all()))

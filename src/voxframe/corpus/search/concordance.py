@@ -100,14 +100,14 @@ def find_in_context(
     limit = None if limit is None else checked("limit", limit, Integer(0))
     rows_wanted = expression("concordance", where, person=True)
     ranks = wanted_ranks(view, ids)
-    found, rows = [], 0
+    tables, rows = [], 0
     for n, terms in enumerate(query.terms):
         enough = None if limit is None or where is not None or speaker is not None else max(0, limit - rows)
         keys = _keys(view, ranks, terms, query.slop, enough)
         keys = keys.append_column("term", pa.array([query.texts[n]]).take(pa.array(np.zeros(len(keys), int))))
-        found.append(select_rows(named(keys), speaker, rows_wanted).slice(0, enough))
-        rows += len(found[-1])
-    return _in_context(view, pa.concat_tables(found).slice(0, limit), context)
+        tables.append(select_rows(named(keys), speaker, rows_wanted).slice(0, enough))
+        rows += len(tables[-1])
+    return _in_context(view, pa.concat_tables(tables).slice(0, limit), context)
 
 
 def speaker_list(speaker: str | Iterable[str] | None) -> list[str] | None:
@@ -115,7 +115,7 @@ def speaker_list(speaker: str | Iterable[str] | None) -> list[str] | None:
     if speaker is None:
         return None
     several = [speaker] if isinstance(speaker, str) else list(speaker) if isinstance(speaker, Iterable) else [None]
-    if not all(isinstance(one, str) for one in several):
+    if not all(isinstance(item, str) for item in several):
         raise OptionError(f"speaker must be a label or a name, or a list of them, got {shown(speaker)}")
     return several
 
@@ -146,11 +146,11 @@ def _keys(
         last_rank = int(np.searchsorted(np.cumsum(totals), enough))
     tables = [_EMPTY]
     for n, (segment, rank, (first, last)) in enumerate(zip(view.segments, ranks, hits, strict=True)):
-        wanted = (rank >= 0) & (rank <= last_rank)
-        if per_document[n][wanted].any():
-            kept = np.repeat(wanted, per_document[n])
+        mask = (rank >= 0) & (rank <= last_rank)
+        if per_document[n][mask].any():
+            kept = np.repeat(mask, per_document[n])
             words = segment.token_word[first[kept]], segment.token_word[last[kept]]
-            tables.append(_keys_of_segment(view, n, np.repeat(rank[wanted], per_document[n][wanted]), *words))
+            tables.append(_keys_of_segment(view, n, np.repeat(rank[mask], per_document[n][mask]), *words))
     keys = pa.concat_tables(tables)
     order = np.lexsort([keys[name].to_numpy() for name in ("last_word_idx", "word_idx", "rank")])
     return keys.take(pa.array(order))
@@ -288,18 +288,18 @@ def _phrase(segment: IndexSegment, terms: Sequence[Term]) -> Ints:
 
 def _near(segment: IndexSegment, terms: Sequence[Term], slop: int) -> tuple[Ints, Ints]:
     """For each position of a term, find the latest start of a span that ends there and holds all terms."""
-    wanted = Counter(terms)
+    counts = Counter(terms)
     slop = min(slop, len(segment.token_key) + 1)  # as a number of the type of the positions
-    keys = [_matching_keys(segment, term) for term in wanted]
+    keys = [_matching_keys(segment, term) for term in counts]
     places = [_positions(segment, of_term) for of_term in keys]
-    if any(len(of_term) < count for of_term, count in zip(places, wanted.values(), strict=True)):
+    if any(len(of_term) < count for of_term, count in zip(places, counts.values(), strict=True)):
         return np.empty(0, np.int32), np.empty(0, np.int32)
     # Every match contains the rarest term, so most positions of a frequent term need not be checked.
     rarest = min(places, key=len)
     places = [_around(of_term, rarest, slop) for of_term in places]
     place, kind = _together(places, len(segment.token_key))
     if (
-        list(wanted.values()) == [1, 1] and not np.isin(keys[0], keys[1]).any()
+        list(counts.values()) == [1, 1] and not np.isin(keys[0], keys[1]).any()
     ):  # two words: one directly after the other
         ends = np.flatnonzero((kind[1:] != kind[:-1]) & (np.diff(place) < slop))
         return place[ends], place[ends + 1]
@@ -307,7 +307,7 @@ def _near(segment: IndexSegment, terms: Sequence[Term], slop: int) -> tuple[Ints
     last = place[room:][place[room:] - place[: len(place) - room] < slop]
     last = last[np.diff(last, prepend=-1) > 0]  # several times as fast as np.unique
     first = last
-    for of_term, count in zip(places, wanted.values(), strict=True):
+    for of_term, count in zip(places, counts.values(), strict=True):
         nth = np.searchsorted(of_term, last, "right") - count
         first = np.minimum(first, np.where(nth >= 0, of_term[np.maximum(nth, 0)], -1))
     shortest = np.diff(first, prepend=-1) > 0  # the first end of each start; -1 is no start
@@ -348,12 +348,12 @@ def _matching_keys(segment: IndexSegment, term: Term) -> Ints:
     if not tail:
         return np.arange(begin, begin + (begin < len(keys) and keys[begin].as_py() == head))
     end = segment.key_from(head + _LAST)
-    found = np.arange(begin, end)
+    places = np.arange(begin, end)
     if not any(tail):
-        return found
-    found = found[pc.ends_with(keys[begin:end], tail[-1]).to_numpy(zero_copy_only=False)]
+        return places
+    places = places[pc.ends_with(keys[begin:end], tail[-1]).to_numpy(zero_copy_only=False)]
     pattern = f"^{'.*'.join(map(re.escape, term.parts))}$"
-    chosen: Ints = found[pc.match_substring_regex(keys.take(pa.array(found)), pattern).to_numpy(zero_copy_only=False)]
+    chosen: Ints = places[pc.match_substring_regex(keys.take(pa.array(places)), pattern).to_numpy(zero_copy_only=False)]
     return chosen
 
 
@@ -366,10 +366,10 @@ def _positions(segment: IndexSegment, keys: Ints) -> Ints:
     if not len(keys):
         return segment.postings[:0]
     if len(keys) == keys[-1] - keys[0] + 1:  # adjacent keys have adjacent postings
-        found = segment.postings[segment.key_first[keys[0]] : segment.key_first[keys[-1] + 1]]
+        positions = segment.postings[segment.key_first[keys[0]] : segment.key_first[keys[-1] + 1]]
     else:
-        found = np.concatenate([segment.postings[segment.key_first[k] : segment.key_first[k + 1]] for k in keys])
-    return found if len(keys) == 1 else np.sort(found)
+        positions = np.concatenate([segment.postings[segment.key_first[k] : segment.key_first[k + 1]] for k in keys])
+    return positions if len(keys) == 1 else np.sort(positions)
 
 
 def _are(segment: IndexSegment, token_keys: Ints, keys: Ints) -> npt.NDArray[np.bool_]:
@@ -378,6 +378,6 @@ def _are(segment: IndexSegment, token_keys: Ints, keys: Ints) -> npt.NDArray[np.
         return np.zeros(len(token_keys), bool)
     if len(keys) == keys[-1] - keys[0] + 1:
         return np.asarray((token_keys >= keys[0]) & (token_keys <= keys[-1]))
-    wanted = np.zeros(len(segment.keys), bool)
-    wanted[keys] = True
-    return wanted[token_keys]
+    mask = np.zeros(len(segment.keys), bool)
+    mask[keys] = True
+    return mask[token_keys]

@@ -127,17 +127,17 @@ def counts(
 def _by_transcript(view: OpenIndex, ranks: Sequence[Ints], query: SearchQuery) -> pd.DataFrame:
     """Count per transcript, the usual case, without grouping."""
     words = np.full(len(view.ids), -1)
-    found = np.zeros((len(query.texts), len(view.ids)), np.int64)
+    totals = np.zeros((len(query.texts), len(view.ids)), np.int64)
     for segment, rank in zip(view.segments, ranks, strict=True):
         live = rank >= 0
         words[rank[live]] = segment.words_in(segment.doc_token)[live]
         for n, terms in enumerate(query.terms):
             first, _ = find(segment, terms, query.slop)
-            found[n, rank[live]] = np.diff(np.searchsorted(first, segment.doc_token))[live]
-    wanted = words >= 0
-    names = pa.chunked_array([view.ids.filter(pa.array(wanted)).cast(pa.large_string())])
+            totals[n, rank[live]] = np.diff(np.searchsorted(first, segment.doc_token))[live]
+    mask = words >= 0
+    names = pa.chunked_array([view.ids.filter(pa.array(mask)).cast(pa.large_string())])
     number = np.repeat(np.arange(len(query.texts)), len(names))
-    count, of_all = found[:, wanted].ravel(), np.tile(words[wanted], len(query.texts))
+    count, of_all = totals[:, mask].ravel(), np.tile(words[mask], len(query.texts))
     texts = pa.chunked_array([pa.array(query.texts, pa.large_string()).take(pa.array(number))])
     return pd.DataFrame(
         {
@@ -190,8 +190,8 @@ def _voices(
     for n, terms in enumerate(query.terms):
         first, _ = find(segment, terms, query.slop)
         of_docs = np.diff(np.searchsorted(first, segment.doc_token))
-        found = np.bincount(np.repeat(voices.first, of_docs) + voices.of_token[first], minlength=len(live))
-        cells[n] = np.bincount(group, found[live], len(code)).astype(np.int64)
+        totals = np.bincount(np.repeat(voices.first, of_docs) + voices.of_token[first], minlength=len(live))
+        cells[n] = np.bincount(group, totals[live], len(code)).astype(np.int64)
     return pd.DataFrame(cells)
 
 
@@ -214,9 +214,9 @@ def _sum(cells: pd.DataFrame, groups: list[str], texts: Sequence[str]) -> pd.Dat
         )
         for n, text in enumerate(texts)
     ]
-    found = pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0]
-    wanted = {name: TEXT for name in ("transcript_id", *_OF_WORDS) if name in groups and found[name].dtype != TEXT}
-    return found.astype(wanted) if wanted else found
+    table = pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0]
+    dtypes = {name: TEXT for name in ("transcript_id", *_OF_WORDS) if name in groups and table[name].dtype != TEXT}
+    return table.astype(dtypes) if dtypes else table
 
 
 def _text(values: pa.Array) -> Any:

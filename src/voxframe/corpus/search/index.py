@@ -234,8 +234,8 @@ class SearchIndex:
         """Yield new and replaced transcripts (file name, id, content hash, words) in chunks of one segment."""
         pending: dict[str, tuple[str, str]] = {}
         for file, now in listing.items():
-            known = manifest.documents.get(file)
-            if known and known.stamp == now:
+            entry = manifest.documents.get(file)
+            if entry and entry.stamp == now:
                 continue
             try:
                 transcript_id = self._store.id_of(file)
@@ -244,8 +244,8 @@ class SearchIndex:
             except (CorpusError, PayloadError) as e:
                 self._leave_out(manifest, file, e)
                 continue
-            if known and known.content == content:  # copied or touched
-                manifest.documents[file] = known._replace(stamp=now)
+            if entry and entry.content == content:  # copied or touched
+                manifest.documents[file] = entry._replace(stamp=now)
             else:
                 pending[transcript_id] = file, content
         chunk: list[tuple[str, str, str, pa.Table]] = []

@@ -112,15 +112,15 @@ class MeaningSearch:
         condition = expression(SENTENCE_MATCHES.name, where, person=True)
         coder = encoder.load()
         view = self._index.view(progress)
-        found = []
-        for text, wanted in zip(dict.fromkeys(texts), coder.encode([*dict.fromkeys(texts)]), strict=True):
-            scores = view.scores(wanted)
+        tables = []
+        for text, vector in zip(dict.fromkeys(texts), coder.encode([*dict.fromkeys(texts)]), strict=True):
+            scores = view.scores(vector)
             rows = self._wanted(view, text, scores, speaker, ids, condition)
             if without is not None:
                 rows = rows[~_is_sentence(view.table, rows, without)]
-            best, exact = top(view, wanted, scores, rows, count)
-            found.append(self._matches(view, text, best, exact, context))
-        return pa.concat_tables([SENTENCE_MATCHES.empty, *found]).combine_chunks()
+            best, exact = top(view, vector, scores, rows, count)
+            tables.append(self._matches(view, text, best, exact, context))
+        return pa.concat_tables([SENTENCE_MATCHES.empty, *tables]).combine_chunks()
 
     def passages(
         self, queries: Sequence[str], ids: Sequence[str], limit: int, progress: bool | None = None
@@ -132,8 +132,8 @@ class MeaningSearch:
         rows = self._wanted(view, None, np.zeros(0, np.float32), None, ids, None)
         chosen: set[int] = set()
         owner = view.table["transcript_id"]
-        for wanted in coder.encode(queries):
-            for at in top(view, wanted, view.scores(wanted), rows, limit)[0].tolist():
+        for vector in coder.encode(queries):
+            for at in top(view, vector, view.scores(vector), rows, limit)[0].tolist():
                 beside = (near for near in (at - 1, at, at + 1) if 0 <= near < len(owner))
                 chosen |= {near for near in beside if owner[near] == owner[at]}
         kept = np.array(sorted(chosen), int)
@@ -198,14 +198,14 @@ class MeaningSearch:
         return chosen
 
     def _matches(self, view: SentenceView, text: str, rows: Ints, scores: Ints, context: int) -> pa.Table:
-        found = view.table.take(pa.array(rows))
+        hits = view.table.take(pa.array(rows))
         sides = {
             side: pa.array(_beside(view.table, rows, context, step)) for side, step in (("left", -1), ("right", 1))
         }
         columns = {
-            **{name: found[name] for name in COLUMNS.names},
+            **{name: hits[name] for name in COLUMNS.names},
             "term": pa.array([text] * len(rows), pa.string()),
-            "match": found["text"],
+            "match": hits["text"],
             "score": pa.array(np.clip(scores, -1.0, 1.0)),
             **{side: pa.array(values, pa.string()) for side, values in sides.items()},
         }
@@ -213,16 +213,16 @@ class MeaningSearch:
         return pa.table([named[name] for name in SENTENCE_MATCHES.names], schema=SENTENCE_MATCHES.arrow)
 
 
-def top(view: SentenceView, wanted: Vectors, scores: Vectors, rows: Ints, count: int) -> tuple[Ints, Ints]:
+def top(view: SentenceView, vectors: Vectors, scores: Vectors, rows: Ints, count: int) -> tuple[Ints, Ints]:
     """Return the `count` rows with the greatest cosine, greatest first, and their exact cosines."""
     if not count:
         return rows[:0], np.zeros(0)
-    some = scores[rows]
+    candidates = scores[rows]
     if len(rows) > count:
-        least = np.partition(some, len(some) - count)[len(some) - count]
-        rows = rows[some >= least - 2 * _ROUNDING]
+        least = np.partition(candidates, len(candidates) - count)[len(candidates) - count]
+        rows = rows[candidates >= least - 2 * _ROUNDING]
     # Not a matrix product: its sums, unlike these, depend on the other rows, and equal vectors must score the same.
-    exact = (view.vectors(rows) * wanted.astype(np.float64)).sum(axis=1)
+    exact = (view.vectors(rows) * vectors.astype(np.float64)).sum(axis=1)
     rank = np.empty(len(rows), np.int64)
     rank[_in_order(view.table, rows)] = np.arange(len(rows))
     best = np.lexsort([rank, -exact])[:count]
@@ -233,13 +233,13 @@ def sentences_of(words: pa.Table) -> pa.Table:
     """Return the sentences of a transcript with the columns `COLUMNS`, ordered by start."""
     columns = ("text", "speaker", "channel", "start_ms", "end_ms", "word_idx", "utterance_idx")
     rows = words.select(columns).to_pylist()
-    found = [[rows[place] for place in places] for places in sorted(passage_rows(words, "sentences"))]
-    ends = [[row["end_ms"] for row in group if row["end_ms"] is not None] for group in found]
-    values = {name: [group[0][name] for group in found] for name in columns if name not in ("text", "end_ms")}
-    values |= {"text": [join_words(row["text"] for row in group) for group in found]}
-    values |= {"end_ms": [max(of_group, default=None) for of_group in ends], "sentence_idx": [*range(len(found))]}
-    values |= {"last_word_idx": [group[-1]["word_idx"] for group in found]}
-    values |= {"transcript_id": words["transcript_id"].to_pylist()[:1] * len(found)}
+    sentences = [[rows[place] for place in places] for places in sorted(passage_rows(words, "sentences"))]
+    ends = [[row["end_ms"] for row in group if row["end_ms"] is not None] for group in sentences]
+    values = {name: [group[0][name] for group in sentences] for name in columns if name not in ("text", "end_ms")}
+    values |= {"text": [join_words(row["text"] for row in group) for group in sentences]}
+    values |= {"end_ms": [max(of_group, default=None) for of_group in ends], "sentence_idx": [*range(len(sentences))]}
+    values |= {"last_word_idx": [group[-1]["word_idx"] for group in sentences]}
+    values |= {"transcript_id": words["transcript_id"].to_pylist()[:1] * len(sentences)}
     return pa.table({name: values[name] for name in COLUMNS.names}, schema=COLUMNS)
 
 
@@ -256,9 +256,9 @@ def _in_order(table: pa.Table, rows: Ints) -> Ints:
     return order
 
 
-def _is_sentence(table: pa.Table, rows: Ints, one: tuple[str, int]) -> npt.NDArray[np.bool_]:
+def _is_sentence(table: pa.Table, rows: Ints, sentence: tuple[str, int]) -> npt.NDArray[np.bool_]:
     keys = table.select(["transcript_id", "sentence_idx"]).take(pa.array(rows))
-    same = pc.and_(pc.equal(keys["transcript_id"], one[0]), pc.equal(keys["sentence_idx"], one[1]))
+    same = pc.and_(pc.equal(keys["transcript_id"], sentence[0]), pc.equal(keys["sentence_idx"], sentence[1]))
     mask: npt.NDArray[np.bool_] = same.to_numpy()
     return mask
 
@@ -266,7 +266,7 @@ def _is_sentence(table: pa.Table, rows: Ints, one: tuple[str, int]) -> npt.NDArr
 def _beside(table: pa.Table, rows: Ints, context: int, step: int) -> list[str]:
     """Return the words before (step -1) or after (step 1) sentences, from the same transcript and channel."""
     ids, channels, texts = table["transcript_id"], table["channel"], table["text"]
-    found = []
+    sentences = []
     for row in rows.tolist():
         words: list[str] = []
         at = row + step
@@ -275,8 +275,8 @@ def _beside(table: pa.Table, rows: Ints, context: int, step: int) -> list[str]:
                 more = texts[at].as_py().split()
                 words = [*more, *words] if step < 0 else [*words, *more]
             at += step
-        found.append(join_words(words[max(0, len(words) - context) :] if step < 0 else words[:context]))
-    return found
+        sentences.append(join_words(words[max(0, len(words) - context) :] if step < 0 else words[:context]))
+    return sentences
 
 
 def _summary(sentences: pd.DataFrame, number: int, words: int) -> pd.DataFrame:

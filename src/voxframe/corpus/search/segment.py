@@ -108,15 +108,15 @@ class IndexSegment:
             sizes = [max(1, len(column)) for column in values]  # of no words at all, one
             code = np.ravel_multi_index([column.indices.to_numpy() for column in encoded], sizes)
             every = int(np.prod(sizes))
-            found, of_span = np.unique(self.span_doc * np.int64(every) + code, return_inverse=True)
-            doc = found // every
+            pairs, of_span = np.unique(self.span_doc * np.int64(every) + code, return_inverse=True)
+            doc = pairs // every
             first = np.searchsorted(doc, np.arange(len(self.ids)))
-            own = of_span - first[self.span_doc]
-            own = own.astype(np.min_scalar_type(own.max(initial=0)))
+            local = of_span - first[self.span_doc]
+            local = local.astype(np.min_scalar_type(local.max(initial=0)))
             tokens = np.searchsorted(self.token_word, np.append(self.span_word, self.words).astype(np.int32))
-            words = np.bincount(of_span, self.words_in(tokens), len(found))
-            of_token = np.repeat(own, np.diff(tokens))
-            self._voices[names] = Voices(values, doc, found % every, words.astype(np.int64), first, of_token)
+            words = np.bincount(of_span, self.words_in(tokens), len(pairs))
+            of_token = np.repeat(local, np.diff(tokens))
+            self._voices[names] = Voices(values, doc, pairs % every, words.astype(np.int64), first, of_token)
         return self._voices[names]
 
     def around(self, first: Ints, last: Ints, context: int) -> tuple[Ints, Ints]:
@@ -205,11 +205,11 @@ def merge(segments: Sequence[tuple[IndexSegment, npt.NDArray[np.bool_]]]) -> pa.
     """Merge segments in the given order."""
     ids: list[str] = []
     words, spans, keys, token_word, inner, size = [], [], [], [], [], 0
-    for segment, wanted in segments:
+    for segment, mask in segments:
         lengths = np.diff(segment.span_word, append=segment.words)
-        kept = wanted[segment.span_doc]
-        of_words = np.repeat(wanted, np.diff(segment.doc_word))
-        of_tokens = np.repeat(wanted, np.diff(segment.doc_token))
+        kept = mask[segment.span_doc]
+        of_words = np.repeat(mask, np.diff(segment.doc_word))
+        of_tokens = np.repeat(mask, np.diff(segment.doc_token))
         row = {
             "text": pa.DictionaryArray.from_arrays(pa.array(segment.word_form), segment.forms),
             "start_ms": segment.word_start_ms,
@@ -220,7 +220,7 @@ def merge(segments: Sequence[tuple[IndexSegment, npt.NDArray[np.bool_]]]) -> pa.
             "utterance_idx": segment.span_utterance_idx,
             "speaker": segment.span_speaker,
             "channel": segment.span_channel,
-            "doc": pa.array((len(ids) + np.cumsum(wanted) - 1)[segment.span_doc], pa.int32()),
+            "doc": pa.array((len(ids) + np.cumsum(mask) - 1)[segment.span_doc], pa.int32()),
             "length": pa.array(lengths, pa.int32()),
         }
         words.append(_filtered(pa.table(row), of_words))
@@ -229,7 +229,7 @@ def merge(segments: Sequence[tuple[IndexSegment, npt.NDArray[np.bool_]]]) -> pa.
         place = (size + np.cumsum(of_words) - 1).astype(np.int32)
         token_word.append(place[segment.token_word[of_tokens]])
         inner.append(np.isin(np.flatnonzero(of_tokens), segment.inner))
-        ids += segment.ids.filter(pa.array(wanted)).to_pylist()
+        ids += segment.ids.filter(pa.array(mask)).to_pylist()
         size += len(words[-1])
     whole = pa.concat_tables(words)
     forms = _forms(_as_one(whole["text"]))
@@ -334,8 +334,8 @@ def spoken_of_all(texts: pa.Array) -> tuple[pa.Array, Ints]:
         text = np.concatenate([text, np.repeat(np.flatnonzero(~is_plain), list(map(len, others)))])
         order = np.argsort(text, kind="stable")
         words, text = words.take(pa.array(order)), text[order]
-    some = pc.not_equal(words, "")
-    return words.filter(some), text[some.to_numpy(zero_copy_only=False)]
+    filled = pc.not_equal(words, "")
+    return words.filter(filled), text[filled.to_numpy(zero_copy_only=False)]
 
 
 def _codes(column: pa.ChunkedArray) -> Ints:
@@ -355,8 +355,8 @@ def _changes(columns: Mapping[str, Ints], names: Sequence[str]) -> npt.NDArray[n
     return changed
 
 
-def _filtered(table: pa.Table, wanted: npt.NDArray[np.bool_]) -> pa.Table:
-    return table if wanted.all() else table.filter(pa.array(wanted))
+def _filtered(table: pa.Table, mask: npt.NDArray[np.bool_]) -> pa.Table:
+    return table if mask.all() else table.filter(pa.array(mask))
 
 
 def _as_list(values: Any) -> pa.Array:

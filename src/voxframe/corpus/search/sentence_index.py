@@ -75,10 +75,10 @@ class SentencePart:
     def open(cls, path: Path) -> SentencePart | None:
         """Read a file. Return None if it is from another version."""
         file = pq.ParquetFile(path, page_checksum_verification=True)
-        found = orjson.loads(file.schema_arrow.metadata[_KEY])
-        if found["format"] != _FORMAT:
+        states = orjson.loads(file.schema_arrow.metadata[_KEY])
+        if states["format"] != _FORMAT:
             return None
-        part = cls(file.read(COLUMNS.names), found["states"], path=path)
+        part = cls(file.read(COLUMNS.names), states["states"], path=path)
         _ = part.vectors  # another process may delete the file later
         return part
 
@@ -96,15 +96,15 @@ class SentencePart:
         stored = self.stored()
         vectors = np.empty(stored.shape, np.float32)
         for first in range(0, len(stored), _CONVERTED):
-            some = vectors[first : first + _CONVERTED]
-            some[:] = stored[first : first + _CONVERTED]
-            some /= np.linalg.norm(some, axis=1, keepdims=True)
+            block = vectors[first : first + _CONVERTED]
+            block[:] = stored[first : first + _CONVERTED]
+            block /= np.linalg.norm(block, axis=1, keepdims=True)
         return vectors
 
-    def rows_of(self, wanted: set[str]) -> npt.NDArray[np.bool_]:
+    def rows_of(self, ids: set[str]) -> npt.NDArray[np.bool_]:
         """Return a mask of the sentences of some transcripts."""
         mask: npt.NDArray[np.bool_] = pc.is_in(
-            self.table["transcript_id"], pa.array(sorted(wanted), pa.string())
+            self.table["transcript_id"], pa.array(sorted(ids), pa.string())
         ).to_numpy()
         return mask
 
@@ -114,7 +114,7 @@ class SentenceView:
 
     def __init__(self, parts: Sequence[tuple[SentencePart, set[str]]]) -> None:
         self.parts = parts
-        self._rows: list[_Rows] = [np.flatnonzero(part.rows_of(wanted)) for part, wanted in parts]
+        self._rows: list[_Rows] = [np.flatnonzero(part.rows_of(ids)) for part, ids in parts]
         self._ends = np.cumsum([0, *map(len, self._rows)])
         taken = [part.table.take(pa.array(rows)) for (part, _), rows in zip(parts, self._rows, strict=True)]
         self.table = pa.concat_tables([COLUMNS.empty_table(), *taken]).combine_chunks()
@@ -130,12 +130,12 @@ class SentenceView:
 
     def vectors(self, rows: _Rows) -> Vectors:
         """Return the vectors of some rows of `table`, of shape (len(rows), 384), float32."""
-        found = np.empty((len(rows), SIZE), np.float32)
+        values = np.empty((len(rows), SIZE), np.float32)
         at = np.searchsorted(self._ends, rows, "right") - 1
         for n in np.unique(at):
             here = at == n
-            found[here] = self.parts[n][0].vectors[self._rows[n][rows[here] - self._ends[n]]]
-        return found
+            values[here] = self.parts[n][0].vectors[self._rows[n][rows[here] - self._ends[n]]]
+        return values
 
 
 class SentenceIndex:
@@ -255,12 +255,12 @@ class SentenceIndex:
 
     def _known(self, ids: set[str]) -> dict[str, npt.NDArray[np.float16]]:
         """Return the vectors of texts in earlier versions of some transcripts."""
-        known: dict[str, npt.NDArray[np.float16]] = {}
+        vectors: dict[str, npt.NDArray[np.float16]] = {}
         for part in self._parts.values():
             if ids & part.states.keys():
                 rows = np.flatnonzero(part.rows_of(ids))
-                known |= zip(part.table["text"].take(pa.array(rows)).to_pylist(), part.stored()[rows], strict=True)
-        return known
+                vectors |= zip(part.table["text"].take(pa.array(rows)).to_pylist(), part.stored()[rows], strict=True)
+        return vectors
 
     def _save(self, table: pa.Table, vectors: npt.NDArray[np.float16], states: Mapping[str, str]) -> None:
         """Write a part."""
@@ -293,8 +293,8 @@ class SentenceIndex:
     def _merge(self, names: Sequence[str], chosen: Mapping[str, str]) -> None:
         """Replace parts by one with the transcripts that `chosen` assigns to them."""
         parts = [(self._parts[name], {i for i, at in chosen.items() if at == name}) for name in names]
-        masks = [part.rows_of(wanted) for part, wanted in parts]
-        states = {i: part.states[i] for part, wanted in parts for i in sorted(wanted)}
+        masks = [part.rows_of(ids) for part, ids in parts]
+        states = {i: part.states[i] for part, ids in parts for i in sorted(ids)}
         if states:
             table = pa.concat_tables([part.table.filter(mask) for (part, _), mask in zip(parts, masks, strict=True)])
             vectors = [part.stored()[mask] for (part, _), mask in zip(parts, masks, strict=True)]
