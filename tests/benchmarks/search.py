@@ -34,6 +34,7 @@ from voxframe.corpus.row_reading import Located
 from voxframe.corpus.search import RowFilter, Search
 from voxframe.corpus.search.concordance import SearchQuery
 from voxframe.corpus.speakers import CurrentNames
+from voxframe.corpus.tables import NewMember
 from voxframe.schema import WORDS
 
 #: Milliseconds, 99th percentile.
@@ -80,7 +81,8 @@ class MemoryArchive(Archive):
     def read(self, name: str, ids: Sequence[str], columns: Sequence[str], *_: object) -> tuple[pa.Table, Located]:
         """Return the words of transcripts."""
         tables = {transcript_id: self.table(name, transcript_id).select(columns) for transcript_id in ids}
-        return pa.concat_tables(tables.values()), Located(loose=tables)
+        loose = {i: NewMember(i, "", "", None, {name: table}) for i, table in tables.items()}
+        return pa.concat_tables(tables.values()), Located(loose=loose)
 
 
 class Corpus(Search):

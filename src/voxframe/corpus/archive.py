@@ -225,47 +225,42 @@ class Archive:
         kind, current = kinds_of(name)
         located = Located()
         if kind == "transcript" or corrected is None:
-            self._locate_sent(kind, name, ids, located)
+            self._locate_sent(kind, ids, located)
         if corrected is None or current is None or (not (edited := self.edits.hashes(ids)) and kind == "transcript"):
             return located
         if kind == "transcript":
             if corrected:
-                sources = {
-                    i: f"{self._source_in(located, i)} {edited[i]}" for i in ids if i in edited and located.has(i)
-                }
-                self._locate_current(current, name, sources, edited, located)
+                sources = {i: f"{located.source(i)} {edited[i]}" for i in ids if i in edited and located.has(i)}
+                self._locate_current(current, sources, edited, located)
             return located
         exported = set(self.select(name, None)) if len(ids) > _MANY else {i for i in ids if self.has(i, view_of(name))}
         alone = {i for i in exported.intersection(ids) if not self.has(i, "transcript")}  # stored before its transcript
         words = self.locate("words", [i for i in ids if i not in alone], corrected=None)
         located.bad.extend(words.bad)
         here = [i for i in ids if words.has(i) or i in exported]
-        self._locate_sent(kind, name, [i for i in here if i in exported], located)
+        self._locate_sent(kind, [i for i in here if i in exported], located)
         sources = {}
         for i in here:
             if i not in exported:
-                sources[i] = " ".join(filter(None, [self._source_in(words, i), edited.get(i)]))
+                sources[i] = " ".join(filter(None, [words.source(i), edited.get(i)]))
             elif i in edited and corrected and located.has(i):
-                sources[i] = f"{self._source_in(located, i)} {edited[i]}"
+                sources[i] = f"{located.source(i)} {edited[i]}"
         stored = sources if corrected else {i: source for i, source in sources.items() if i not in edited}
-        self._locate_current(current, name, stored, edited, located)
+        self._locate_current(current, stored, edited, located)
         for i in sources.keys() - stored.keys():
-            located.loose[i] = derived_passages(self.table("words", i), name)
+            located.loose[i] = NewMember(
+                i, sources[i], "", None, {name: derived_passages(self.table("words", i), name)}
+            )
         return located
 
-    @staticmethod
-    def _source_in(located: Located, transcript_id: str) -> str:
-        member = located.members.get(transcript_id)
-        return member.source if member is not None else located.sources.get(transcript_id, "")
-
-    def _locate_sent(self, kind: Kind, name: str, ids: Sequence[str], located: Located) -> None:
+    def _locate_sent(self, kind: Kind, ids: Sequence[str], located: Located) -> None:
         assert kind == "transcript" or kind in EXPORTS
         view: View = kind
         if pending := self._pending(view, ids, located):
-            self._fill(view, pending, located, name)
+            self._fill(view, pending, located)
 
     def _locate_current(
-        self, kind: Kind, name: str, sources: Mapping[str, str], edited: Mapping[str, str], located: Located
+        self, kind: Kind, sources: Mapping[str, str], edited: Mapping[str, str], located: Located
     ) -> None:
         """Locate the rows that replace those as sent. They are written with an edit; missing ones are made now."""
         if not sources:
@@ -288,7 +283,7 @@ class Archive:
                 continue
             news.append(new)
             located.members.pop(i, None)
-            located.loose[i], located.sources[i] = new.tables[name], new.source
+            located.loose[i] = new
         self.write_current(kind, news)
 
     def _make_current(self, kind: Kind, transcript_id: str, source: str, *, is_edited: bool) -> NewMember:
@@ -593,7 +588,7 @@ class Archive:
             marks = {stem: _joined(mark, marks.get(stem)) for stem, mark in self.store.listing(view).items()}
         return {self.store.id_of(stem): mark for stem, mark in marks.items()}
 
-    def _fill(self, view: View, pending: Sequence[str], located: Located, name: str) -> None:
+    def _fill(self, view: View, pending: Sequence[str], located: Located) -> None:
         """Make the tables of transcripts, and write them if possible."""
         sources: dict[str, str] = {}
         # A corpus on a read-only or full disk can still be read.
@@ -613,9 +608,7 @@ class Archive:
                 located.members[transcript_id] = member
             elif transcript_id not in bad:
                 try:
-                    new = self.make(transcript_id, view)
-                    located.loose[transcript_id] = new.exact_tables()[name]
-                    located.sources[transcript_id] = new.source
+                    located.loose[transcript_id] = self.make(transcript_id, view)
                 except (PayloadError, DamagedFileError) as error:
                     located.bad.append((transcript_id, error))
 

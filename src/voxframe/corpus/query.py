@@ -303,18 +303,15 @@ class Query:
         here = self._select(name, ids)
         located = self._archive.locate(name, here)
         _report(located, len(here), asked=ids is not None)
-        sources = {i: member.source for i, member in located.members.items()} | located.sources
         rows = located.rows(self._archive.files, name)
-        counts = {i: (count, sources.get(i) or self.source(name, i)) for i, count in rows.items() if count}
+        counts = {i: (count, located.source(i)) for i, count in rows.items() if count}
         if not counts:
             self.report_empty(name, ids)
         return counts
 
     def source(self, name: str, transcript_id: str) -> str | None:
         """Return a hash of the payloads that the rows of a transcript are made from; None if it was deleted."""
-        located = self._archive.locate(name, [transcript_id])
-        member = located.members.get(transcript_id)
-        return located.sources.get(transcript_id) if member is None else member.source
+        return self._archive.locate(name, [transcript_id]).source(transcript_id)
 
     def scan(self, name: str, ids: str | Iterable[str] | None = None) -> ds.Dataset:
         """Return one table over many transcripts, as stored, as a pyarrow dataset."""

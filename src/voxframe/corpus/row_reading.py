@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 import pyarrow.fs as fs
 
 from voxframe._files import in_threads
-from voxframe.corpus.tables import Member, PartReplacedError, RowGroup, Tables, stored_schema
+from voxframe.corpus.tables import Member, NewMember, PartReplacedError, RowGroup, Tables, stored_schema
 from voxframe.schema import DERIVED, TABLES, TEXT_ORIGINAL
 
 Ints: TypeAlias = npt.NDArray[Any]
@@ -38,20 +38,24 @@ class Located:
     """The places of the rows of transcripts."""
 
     members: dict[str, Member] = field(default_factory=dict)  # those in parts
-    loose: dict[str, pa.Table] = field(default_factory=dict)  # rows that could not be written
-    sources: dict[str, str] = field(default_factory=dict)  # what these were made from
-    bad: list[tuple[str, Exception]] = field(default_factory=list)  # transcripts that cannot be read, with the error
+    loose: dict[str, NewMember] = field(default_factory=dict)  # those whose rows could not be written
+    bad: list[tuple[str, Exception]] = field(default_factory=list)  # those that cannot be read, with the error
 
     def has(self, transcript_id: str) -> bool:
         """Return True if a transcript can be read."""
         return transcript_id in self.members or transcript_id in self.loose
+
+    def source(self, transcript_id: str) -> str | None:
+        """Return the hash of what the rows of a transcript are made from; None if it has no place."""
+        place = self.members.get(transcript_id) or self.loose.get(transcript_id)
+        return None if place is None else place.source
 
     def rows(self, tables: Tables, name: str) -> dict[str, int]:
         """Return the number of rows of each transcript that has any in a table, in the order of the files."""
         places: dict[int, dict[int, str]] = {}
         for transcript_id, member in self.members.items():
             places.setdefault(member.part, {})[member.place] = transcript_id
-        counts = {i: table.num_rows for i, table in self.loose.items() if table.num_rows}
+        counts = {i: count for i, new in self.loose.items() if (count := new.tables[name].num_rows)}
         for part in sorted(places):
             ids = places[part]
             for group in tables.groups(part, name):
@@ -82,7 +86,9 @@ class Located:
                 rows: ds.Dataset = ds.FileSystemDataset(fragments, schema, FORMAT, LOCAL)
                 selected = [transcript_id for ids in parts.values() for transcript_id in ids.values()]
                 scans.append(rows if is_exact else rows.filter(pc.field("transcript_id").isin(selected)))
-        loose = [table for table in self.loose.values() if table.num_rows]
+        loose = [
+            _exact(new.tables[name], TABLES[name].arrow) for new in self.loose.values() if new.tables[name].num_rows
+        ]
         if loose:
             scans.append(ds.dataset(pa.concat_tables(loose, promote_options="default")))
         return scans
@@ -119,8 +125,8 @@ def assemble(
     numbers = {part: number for number, part in enumerate(parts)}
     of, starts, counts = np.zeros((3, len(ids)), np.int64)  # of each transcript: which whole, and which of its rows
     for n, transcript_id in enumerate(ids):
-        if (table := located.loose.get(transcript_id)) is not None:
-            wholes.append(chosen(table))
+        if (new := located.loose.get(transcript_id)) is not None:
+            wholes.append(chosen(new.tables[name]))
             of[n], counts[n] = len(wholes) - 1, wholes[-1].num_rows
         elif (member := located.members.get(transcript_id)) is not None and member.part in numbers:
             of[n] = numbers[member.part]
