@@ -245,7 +245,9 @@ class Corrections:
                 raise OptionError(f"{transcript_id!r} has {len(words)} words, got {len(labels)} labels of speakers")
             if turns is not None and len(turns) != len(words):
                 raise OptionError(f"{transcript_id!r} has {len(words)} words, got {len(turns)} numbers of turns")
-            same = words["speaker"].to_pylist() == labels and (turns is None or found.word_turns.tolist() == [*turns])
+            same = words["speaker"].to_pylist() == labels and (
+                turns is None or corrected.word_turns.tolist() == [*turns]
+            )
             return ([] if same else [speakers_edit(words, labels, turns)]), []
 
         return _turns(transcript_id, self._change(transcript_id, make, author))
