@@ -38,6 +38,18 @@ def test_search_shows_words_in_context(corpus: str, capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out == "no matches\n"
 
 
+def test_right_to_left_text_keeps_its_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Left, match and right of Arabic text are isolated when printed as text, and unchanged as data."""
+    words = [{"text": text, "start": 0, "end": 9} for text in ("هذا", "كتاب", "جديد")]
+    corpus = voxframe.Corpus(tmp_path)
+    corpus.raw.put("rtl", json.dumps({"id": "rtl", "status": "completed", "words": words}).encode())
+    assert main(["search", "كتاب", "--corpus", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert out.split()[-3:] == ["\u2068هذا\u2069", "\u2068كتاب\u2069", "\u2068جديد\u2069"]  # noqa: RUF001
+    assert main(["search", "كتاب", "--corpus", str(tmp_path), "--csv"]) == 0
+    assert "\u2068" not in capsys.readouterr().out
+
+
 def test_search_as_data(corpus: str, capsys: pytest.CaptureFixture[str]) -> None:
     """--json and --csv print every column of each match; --rows and --speaker select matches."""
     assert main(["search", "the", "--corpus", corpus, "--json", "--speaker", "B", "--rows", "3"]) == 0

@@ -88,3 +88,11 @@ def test_every_word_is_in_one_sentence_and_one_paragraph(words):
     for groups in (sentences(words), paragraphs(words)):
         assert sorted(map(id, (word for group in groups for word in group))) == sorted(map(id, words))
         assert all(groups)
+
+
+def test_sentences_of_unspaced_text_have_no_blanks() -> None:
+    """Words of Chinese are joined without blanks, as in the text of the transcript."""
+    from voxframe_engine.text.sentences import joined
+
+    assert joined([{"text": "今天"}, {"text": "天气。"}]) == "今天天气。"
+    assert joined([{"text": "Good"}, {"text": "day."}]) == "Good day."

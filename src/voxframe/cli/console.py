@@ -130,6 +130,12 @@ class Output:
             sys.stderr.write(f"voxframe: {number} {reason}\n")
 
 
+def isolated(text: str) -> str:
+    """Return a text that keeps its place among columns: right-to-left text is in Unicode's isolates."""
+    is_turned = not text.isascii() and any(unicodedata.bidirectional(c) in ("R", "AL") for c in text)
+    return f"\u2068{text}\u2069" if is_turned else text
+
+
 def _write_text(df: pd.DataFrame, rows: int) -> None:
     if df.empty:
         print("no rows")
@@ -142,7 +148,7 @@ def _write_text(df: pd.DataFrame, rows: int) -> None:
         df.insert(0, "recording", names)
     head = df.head(rows)
     if len(head):
-        cells = head.map(lambda cell: shorten(plain(cell), _CELL) if isinstance(cell, str) else cell)
+        cells = head.map(lambda cell: isolated(shorten(plain(cell), _CELL)) if isinstance(cell, str) else cell)
         print(cells.astype(object).where(cells.notna(), "").to_string(index=False))
     if len(head) < len(df):
         print(f"... {quantity(len(df) - len(head), 'more row')}; --rows N prints N rows, --csv or --json all")

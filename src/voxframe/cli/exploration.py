@@ -14,7 +14,7 @@ import pandas as pd
 
 from voxframe import loaders
 from voxframe._text import clock
-from voxframe.cli.console import Output, Selected, in_command_terms, note, open_corpus, plain, shorten
+from voxframe.cli.console import Output, Selected, in_command_terms, isolated, note, open_corpus, plain, shorten
 from voxframe.corpus import Corpus
 from voxframe.corpus.importing import is_payload_file
 from voxframe.corpus.llm import Answers, Refresh
@@ -157,7 +157,8 @@ def _print(hits: pd.DataFrame, *, more: bool) -> None:
     widths = [max((len(row[n]) for row in rows), default=0) for n in range(5)]
     for transcript, time, speaker, before, match, right in rows:
         where = f"{transcript:{widths[0]}}  {time:>{widths[1]}}  {speaker:{widths[2]}}"
-        print(f"{where}  {before:>{widths[3]}}  {match:{widths[4]}}  {right}".rstrip())
+        left, gap = " " * (widths[3] - len(before)), " " * (widths[4] - len(match))
+        print(f"{where}  {left}{isolated(before)}  {isolated(match)}{gap}  {isolated(right)}".rstrip())
     if more:
         print("... there are more matches; --rows N prints N rows, --csv or --json all")
     elif not rows:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from voxframe import _text
-from voxframe._text import DEFAULT_CHARS, Cue, WordDict, sentences
+from voxframe._text import DEFAULT_CHARS, Cue, WordDict, join_words, sentences
 
 #: As in the sentences response: text, start, end, words, speaker, and channel if channels are separate.
 Sentence = dict[str, Any]
@@ -32,7 +32,7 @@ def passages(sentences: Sequence[Sentence]) -> Iterator[tuple[int, int]]:
 
 def joined(sentences: Sequence[Sentence]) -> str:
     """Return the text of several sentences."""
-    return " ".join(sentence["text"] for sentence in sentences)
+    return join_words(sentence["text"] for sentence in sentences)
 
 
 def spanned(sentences: Sequence[Sentence]) -> dict[str, int]:
@@ -43,7 +43,7 @@ def spanned(sentences: Sequence[Sentence]) -> dict[str, int]:
 def _sentence(words: Sequence[WordDict]) -> Sentence:
     voices = {word.get("speaker") for word in words}
     sentence = {
-        "text": " ".join(word["text"] for word in words),
+        "text": join_words(word["text"] for word in words),
         "start": words[0]["start"],
         "end": max(word["end"] for word in words),
         "words": list(words),

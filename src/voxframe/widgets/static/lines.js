@@ -30,8 +30,8 @@ function passageLines(label, guard, play) {
         h("span", { class: "vf-where" }, h("span", {}, name), who ? h("span", {}, who) : "", h("time", {}, when)),
         ...(more === undefined ? [] : [h("span", { class: "vf-more-columns" }, more)]),
         h("span", { class: "vf-left" }, h("bdi", {}, left)),
-        h("strong", {}, match),
-        h("span", {}, right),
+        h("strong", {}, h("bdi", {}, match)),
+        h("span", {}, h("bdi", {}, right)),
       ),
     );
     const scrolled = lines.scrollTop;
