@@ -31,7 +31,7 @@ def continued(texts: Sequence[str], runs: Sequence[Any]) -> npt.NDArray[np.int64
 
     Example:
         >>> continued(["今", "天", "很好"], [0, 0, 0]).tolist()
-        [1]
+        [1, 3]
     """
     if SEGMENTATION != "icu":
         return np.empty(0, np.int64)
