@@ -59,7 +59,7 @@ def test_help_and_version_need_no_pandas() -> None:
 
 _COMMANDS = (
     "demo transcribe submit sync jobs options add metadata tables search summarize people export snapshot list delete "
-    "subtitles stream server models docs doctor completion"
+    "subtitles stream server models mcp docs doctor completion"
 ).split()
 
 

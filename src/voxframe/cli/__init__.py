@@ -65,6 +65,7 @@ COMMANDS = {
     "stream": "transcribe a microphone or a recording while it plays",
     "server": "show or stop the server that commands share",
     "models": "list, download, verify or remove model files",
+    "mcp": "serve a corpus to an assistant (Model Context Protocol)",
     "docs": "open the reference of this version in a browser",
     "doctor": "check this installation",
     "completion": "print a shell completion script",
@@ -76,7 +77,7 @@ _MODULES = {
     **dict.fromkeys(("export", "snapshot", "subtitles"), "datasets"),
     **dict.fromkeys(("list", "delete", "stream", "server"), "service"),
     **dict.fromkeys(("models", "doctor"), "installation"),
-    **{name: name for name in ("demo", "docs")},
+    **{name: name for name in ("demo", "docs", "mcp")},
 }
 
 _START = """\
