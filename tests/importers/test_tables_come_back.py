@@ -135,7 +135,7 @@ def test_values_of_folders_of_a_data_set_stay_text(tmp_path: Path) -> None:
     assert _rows(second.table("words"), ["text", "speaker"]) == _rows(first.table("words"), ["text", "speaker"])
 
 
-@pytest.mark.parametrize("name", ["LICENSE.txt", "readme.txt", "requirements.txt", "README.md"])
+@pytest.mark.parametrize("name", ["LICENSE.txt", "readme.txt", "requirements.txt"])
 def test_text_about_other_files_is_no_transcript(tmp_path: Path, name: str) -> None:
     """A text file with such a name, without speakers and times, is left out of a folder and reported."""
     folder = tmp_path / "texts"

@@ -28,6 +28,7 @@ from voxframe.corpus.workers import Result, StoringProcesses, Task
 from voxframe.errors import AudioError, CorpusError, MissingExtraError, OptionError, PayloadError
 from voxframe.formats import SUFFIXES as READ
 from voxframe.formats.datasets import dataset_files, of_folder
+from voxframe.formats.documents import is_prose
 from voxframe.frames.payloads import Head, Members, early_head, encode, head_of, members_of_payloads
 from voxframe.importers import converted
 from voxframe.validators import shown
@@ -299,8 +300,19 @@ def _in_folder(folder: Path) -> list[Path]:
         if path.is_dir():
             names += [] if path.is_symlink() or path.name in tables else _in_folder(path)
         elif (is_payload_file(path.name) or _is_zip(path.name)) and path not in in_tables and path.is_file():
-            names += [] if is_export and path.name in _CARDS else [path]
+            is_card = is_export and path.name in _CARDS
+            names += [] if is_card or _is_prose(path) else [path]
     return names
+
+
+def _is_prose(path: Path) -> bool:
+    """Return True for Markdown that is no transcript: notes, documentation and licences."""
+    if path.suffix.lower() != ".md":
+        return False
+    try:
+        return is_prose(path.read_text("utf-8", "replace"))
+    except OSError:
+        return False
 
 
 def _sources(source: object) -> list[str | bytes]:

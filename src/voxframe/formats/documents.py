@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from voxframe._text import one_line
-from voxframe.errors import MissingExtraError, PayloadError
+from voxframe.errors import MissingExtraError, PayloadError, PayloadWarning
 from voxframe.formats.names import CLOCK, with_names, without_heading
 from voxframe.formats.payload import SpokenTurn, from_turns, ms
 from voxframe.formats.text_readers import plain
@@ -39,6 +40,12 @@ def _plain(text: str) -> str:
 def has_speech(payload: Mapping[str, Any]) -> bool:
     """Return True if a turn has a speaker or a time."""
     return any(turn.get(name) is not None for turn in payload.get("utterances") or () for name in ("speaker", "start"))
+
+
+def is_prose(text: str) -> bool:
+    """Return True for Markdown without any speaker or time, such as notes beside transcripts."""
+    with warnings.catch_warnings(action="ignore", category=PayloadWarning):
+        return not has_speech(markdown(text))
 
 
 def read_docx(data: bytes, *, carry: bool = True) -> dict[str, Any]:
