@@ -12,6 +12,7 @@ from tests.benchmarks.payloads import payload, transcript
 from tests.benchmarks.peers import with_json
 
 from voxframe import frames
+from voxframe._arrow import TEXT_DTYPE
 from voxframe.schema import JOBS, RESPONSES, STREAM, TABLES, TRANSCRIPT_TABLES, Table
 
 RAW = payload(300, seed=2)
@@ -41,7 +42,7 @@ def test_dtypes_are_those_of_the_dictionary(name: str, rows: int) -> None:
     """Exactly, in order, with and without rows, nulls kept."""
     table = sample(TABLES[name], rows)
     df = frames.to_pandas(table, name)
-    text = str(frames.TEXT_DTYPE)
+    text = str(TEXT_DTYPE)
     expected = {c.name: text if c.dtype == "str" else c.dtype for c in TABLES[name].columns}
     assert {c: str(dtype) for c, dtype in df.dtypes.items()} == expected
     assert list(df.columns) == list(TABLES[name].names)
