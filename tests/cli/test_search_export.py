@@ -77,7 +77,7 @@ def test_export(corpus: str, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     """`export` writes datasets, captions and single files, and prints a summary as text or JSON."""
     assert main(["export", str(tmp_path / "set"), "--corpus", corpus, "--table", "words", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    files = ["_README.md", "_SHA256SUMS", "words/part-0.parquet"]
+    files = ["_README.md", "_SHA256SUMS", "_croissant.json", "words/part-0.parquet"]
     expected = {"target": str(tmp_path / "set"), "format": "parquet", "files": files}
     assert said == expected | {"losses": {}, "omitted": {}}
     assert len(pl.read_parquet(tmp_path / "set/words/*.parquet")) == len(voxframe.Corpus(corpus).table("words"))

@@ -49,7 +49,7 @@ def few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_dataset_has_every_table(recordings: voxframe.Corpus, tmp_path: Path) -> None:
     """A Parquet dataset has the rows and types of the tables of the corpus."""
     written = recordings.export(tmp_path / "set")
-    assert written.files[:-2] == [f"{name}/part-0.parquet" for name in TRANSCRIPT_TABLES]
+    assert written.files[:-3] == [f"{name}/part-0.parquet" for name in TRANSCRIPT_TABLES]
     for name in TRANSCRIPT_TABLES:
         rows = duckdb.sql(f"select count(*) from '{tmp_path}/set/{name}/*.parquet'").fetchall()
         assert rows == [(len(recordings.table(name)),)]

@@ -40,7 +40,12 @@ def files(folder: Path) -> list[str]:
 def test_parquet_as_duckdb_and_polars_read_it(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
     """A folder a table, with the types of the data dictionary and rows as they were; empty tables too."""
     written = export.write(tables, tmp_path / "set", "parquet")
-    assert written.files == [*(f"{name}/part-0.parquet" for name in tables), "_README.md", "_SHA256SUMS"]
+    assert written.files == [
+        *(f"{name}/part-0.parquet" for name in tables),
+        "_croissant.json",
+        "_README.md",
+        "_SHA256SUMS",
+    ]
     words = pl.read_parquet(tmp_path / "set/words/*.parquet")
     assert words["text"].to_list() == tables["words"]["text"].to_list()
     assert words.schema["start_ms"] == pl.Int64
@@ -160,7 +165,9 @@ def test_a_file_a_transcript(tables: dict[str, pd.DataFrame], tmp_path: Path) ->
     words = tables["words"]
     odd = words["transcript_id"].mask(words["transcript_id"] == words["transcript_id"].iloc[0], "../../etc/x")
     export.write(words.assign(transcript_id=odd), tmp_path / "deep/captions", "vtt")
-    names = [name for name in files(tmp_path) if name.rpartition("/")[2] not in ("README.md", "SHA256SUMS")]
+    names = [
+        name for name in files(tmp_path) if name.rpartition("/")[2] not in ("README.md", "SHA256SUMS", "croissant.json")
+    ]
     assert len(names) == 2
     assert all(name.startswith("deep/captions/") and name.endswith(".vtt") for name in names)
     assert export.write(words, tmp_path / "all.rttm").files == [str(tmp_path / "all.rttm")]
@@ -207,7 +214,12 @@ def test_a_failed_export_to_a_store_changes_nothing(tables: dict[str, pd.DataFra
             export.write(data, f"memory://failed/{target}", form, overwrite=True)
     assert {path: store.cat(path) for path in store.find("/failed")} == before
     export.write({"words": words.head(1)}, "memory://failed/set", "csv", overwrite=True)
-    assert [name.rpartition("/")[2] for name in store.find("/failed/set")] == ["README.md", "SHA256SUMS", "words.csv"]
+    assert [name.rpartition("/")[2] for name in store.find("/failed/set")] == [
+        "README.md",
+        "SHA256SUMS",
+        "croissant.json",
+        "words.csv",
+    ]
 
 
 def test_an_interrupted_upload_can_be_repeated(
@@ -230,7 +242,7 @@ def test_an_interrupted_upload_can_be_repeated(
     assert "/interrupted/set/a.csv" in store.find("/interrupted/set")
     assert "/interrupted/set/c.csv" not in store.find("/interrupted/set")
     export.write(given, "memory://interrupted/set", "csv", overwrite=True)
-    assert len(store.find("/interrupted/set")) == 5
+    assert len(store.find("/interrupted/set")) == 6
 
 
 _KILLED = """
@@ -293,7 +305,7 @@ def test_an_export_is_replaced_only_when_asked(tables: dict[str, pd.DataFrame], 
     assert files(tmp_path) == before
     export.write({"turns": tables["utterances"]}, tmp_path / "old", "csv", overwrite=True)
     export.write(tables["words"], tmp_path / "old.csv", "csv", overwrite=True)
-    assert files(tmp_path) == ["old.csv", "old/README.md", "old/SHA256SUMS", "old/turns.csv"]
+    assert files(tmp_path) == ["old.csv", "old/README.md", "old/SHA256SUMS", "old/croissant.json", "old/turns.csv"]
     assert (tmp_path / "old.csv").read_text().startswith("transcript_id")
 
 
@@ -318,7 +330,7 @@ def test_new_files_are_on_the_disk_before_old_ones_are_removed(
     monkeypatch.setattr(Path, "rename", renamed)
     export.write({"turns": tables["utterances"]}, tmp_path / "set", "parquet", overwrite=True)
     new = {path.stat().st_ino for path in [tmp_path / "set", *(tmp_path / "set").rglob("*")]}
-    assert len(new) == 5  # the directory, that of the table, its file, the card and the hashes
+    assert len(new) == 6  # the directory, that of the table, its file, the metadata, the card and the hashes
     assert new <= at_first_rename[0]
     assert tmp_path.stat().st_ino in flushed
 

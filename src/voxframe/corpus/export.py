@@ -102,7 +102,8 @@ class Exporter:
         replaced meanwhile.
 
         Every directory has a data card (README.md; README.txt among Markdown files) and the hashes of all files
-        (SHA256SUMS). In parquet the names of both begin with `_`, so that pandas reads the folder. The card states
+        (SHA256SUMS), and with tables their columns in the Croissant format (croissant.json). In parquet these names
+        begin with `_`, so that pandas reads the folder. The card states
         source, dates, options, models, redaction, licence, counts and schema version. One Parquet file has its card in
         its metadata, under the key `voxframe.data_card`; other single files have none.
 

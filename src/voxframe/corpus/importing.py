@@ -48,7 +48,7 @@ SUFFIXES = tuple(f"{plain}{packed}" for plain in _PLAIN for packed in ("", *_PAC
 #: Payload files, for messages.
 ENDINGS = f"{', '.join(_PLAIN)}, also with {' or '.join(_PACKED)}"
 #: Data cards of exports, which are in the folder with the transcripts.
-_CARDS = frozenset({"README.md", "README.txt", "_README.md"})
+_CARDS = frozenset({"README.md", "README.txt", "_README.md", "croissant.json", "_croissant.json"})
 #: Fields of which every transcript has at least one.
 _FINISHED = frozenset({"status", "words", "utterances"})
 

@@ -1,5 +1,7 @@
 """Data cards: a README.md that says what an exported data set is, and SHA256SUMS with the hash of every file.
 
+Beside the card of a data set of tables is `croissant.json` with the same for programs; see `voxframe.export.croissant`.
+
 In Parquet data sets their names begin with `_`, so that pandas, pyarrow and Spark skip them when they read the folder.
 Among Markdown files the card is README.txt, so that a pattern such as `*.md` finds the transcripts only. A Parquet file
 or folder of one table has its card in the metadata of the files: some readers take every file in a folder for a part.
@@ -27,6 +29,7 @@ import pyarrow as pa
 
 from voxframe._text import quantity
 from voxframe.errors import OptionError
+from voxframe.export.croissant import CROISSANT, croissant
 from voxframe.export.targets import CARD_MARK, CARDS, CHECKSUMS, Folder
 from voxframe.options import TranscriptOptions
 from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, TABLES
@@ -103,6 +106,9 @@ class DataCard:
         prefix = "_" if form == "parquet" else ""
         sums, card = f"{prefix}{CHECKSUMS}", f"{prefix}{CARDS[form == 'md']}"
         self.checksums = f"SHA-256 of every file, in {sums}: `sha256sum -c {sums}`"
+        if tables:
+            about = f"Transcripts of {self.source}" if self.source else "Transcripts"
+            into.write(f"{prefix}{CROISSANT}", croissant(name, about, self.license, form, tables, into))
         into.write(card, self.text(name, form, tables))
         into.write(sums, "".join(f"{digest}  {file}\n" for file, digest in sorted(into.checksums.items())))
 

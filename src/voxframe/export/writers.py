@@ -49,10 +49,11 @@ def write(
     null is an empty field and an empty text is `""`; all texts are quoted.
 
     A directory has a data card (README.md; README.txt among Markdown files) and the hashes of all files (SHA256SUMS),
-    in parquet with a `_` before their names. One DataFrame as Parquet has its card in the metadata of each file, under
-    the key `voxframe.data_card`. A single file of another format has no card.
-    `datasets.load_dataset(target, "words")` loads the table `words` of the format huggingface. A column `split`, such
-    as metadata with "train" and "test", makes its splits; rows without a value are in the split "other".
+    and with several tables their columns in the Croissant format (croissant.json), in parquet with a `_` before the
+    names. One DataFrame as Parquet has its card in the metadata of each file, under the key `voxframe.data_card`. A
+    single file of another format has no card. `datasets.load_dataset(target, "words")` loads the table `words` of the
+    format huggingface. A column `split`, such as metadata with "train" and "test", makes its splits; rows without a
+    value are in the split "other".
 
     Args:
         data: Words or turns for `voxframe.formats.SPEECH_FORMATS`, or both as {"words": ..., "utterances": ...}: turns
