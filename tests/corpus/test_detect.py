@@ -1,13 +1,14 @@
 """`corpus.speakers.detect`: speakers of stored transcripts by voice."""
 
 import json
+import wave
 from pathlib import Path
 
 import pytest
 from tests.benchmarks import mixes
 
 import voxframe
-from voxframe.errors import AudioNotFoundError, OptionError
+from voxframe.errors import AudioError, AudioNotFoundError, CorpusWarning, OptionError
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -51,3 +52,20 @@ def test_audio_that_is_not_there_is_an_error(corpus):
         corpus.speakers.detect(["t1", "t2"], audio=DATA / "interview.flac")
     with pytest.raises(OptionError, match="speakers"):
         corpus.speakers.detect("t1", speakers=11)
+
+
+def test_a_sound_that_does_not_fit_changes_nothing(corpus, model_folder, tmp_path):
+    """Silence is refused for one transcript, and left out of several with a warning."""
+    model_folder("voices")
+    corpus, _ = corpus
+    corpus.raw.put("t2", corpus.raw.get("t1").replace(b'"t1"', b'"t2"'))
+    silent = tmp_path / "silent.wav"
+    with wave.open(str(silent), "wb") as file:
+        file.setnchannels(1), file.setsampwidth(2), file.setframerate(16_000)
+        file.writeframes(bytes(2 * 16_000 * 30))
+    with pytest.raises(AudioError, match=r"silent\.wav has a voice at 0% of the words of 't1'"):
+        corpus.speakers.detect("t1", audio=silent)
+    assert corpus.corrections.history().empty
+    with pytest.warns(CorpusWarning, match=r"silent\.wav has a voice at 0% .*its speakers are left as they are"):
+        speakers = corpus.speakers.detect(["t1", "t2"], audio={"t1": silent, "t2": DATA / "interview.flac"})
+    assert set(speakers["transcript_id"]) == {"t2"}

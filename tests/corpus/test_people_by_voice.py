@@ -114,6 +114,19 @@ def test_voice_vectors_are_stored_on_request_and_forgotten(recordings, model_fol
         assert corpus.speakers.assign(by="voice").empty
 
 
+def test_stored_vectors_are_those_of_the_sound(recordings, model_folder):
+    """With another file, the vectors are computed again, and kept in the place of the earlier ones."""
+    model_folder("voices")
+    corpus, files = recordings
+    right = corpus.speakers.assign(by="voice", audio=files, threshold=1)
+    wrong = files | {"two": files["one"]}
+    other = corpus.speakers.assign(by="voice", audio=wrong, threshold=1, keep_vectors=True)
+    assert (other["score"] - right["score"]).abs().max() > 0.1
+    again = corpus.speakers.assign(by="voice", audio=files, threshold=1, keep_vectors=True)
+    pd.testing.assert_frame_equal(again, right)
+    pd.testing.assert_frame_equal(corpus.speakers.assign(by="voice", threshold=1), right)  # without any sound
+
+
 def _speakers(*rows):
     return pd.DataFrame(rows, columns=["transcript_id", "person", "speaker_name"]).astype(TEXT)
 

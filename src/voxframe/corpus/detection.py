@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from voxframe import models, voices
+from voxframe._files import stamp
 from voxframe.analysis.speaker_turns import TEXT, speaker_labels
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.reading import Ids, to_frame
@@ -27,17 +28,14 @@ from voxframe.voices.networks import SIZE
 
 #: A media file, or one per recording.
 AudioFiles: TypeAlias = str | PathLike[str] | Mapping[str, str | PathLike[str]] | None
+Times: TypeAlias = tuple[int | None, int | None]
 Relabel: TypeAlias = Callable[..., pd.DataFrame]  # that of `Corrections`
-Missing: TypeAlias = Callable[[AudioNotFoundError], None]
 
 #: Score above which `assign(by="voice")` makes two speakers one person.
 THRESHOLD = 0.5
+_LEAST_HEARD = 0.2  # of the words of a transcript; in its own recording, a voice is heard at nearly all
 _PAUSE_MS = 500  # a longer pause between words of a speaker is not theirs
 _FAR = 3.0  # distance of speakers who cannot be one person; that of any two vectors is at most 2
-
-
-def _raise(error: AudioNotFoundError) -> None:
-    raise error
 
 
 def detect_speakers(archive: Archive, relabel: Relabel, ids: Ids, audio: AudioFiles, speakers: int | None) -> list[str]:
@@ -45,40 +43,65 @@ def detect_speakers(archive: Archive, relabel: Relabel, ids: Ids, audio: AudioFi
     if speakers is not None:
         speakers = checked("speakers", speakers, Integer(1, MAX_SPEAKERS))
     selected = archive.recordings.ids(ids)
-    files = _files(archive, selected, audio)
+    files, missing = _files(archive, selected, audio)
+    if missing:
+        raise next(iter(missing.values()))
     diarize = diarization.find()
     if diarize is diarization.diarize:
         models.ensure(models.VOICES)
+    errors: list[AudioError] = []
     for transcript_id in tqdm(selected, desc="speakers", unit="recording", delay=1, disable=len(selected) == 1):
         words = archive.current("words", transcript_id).select(["start_ms", "end_ms"]).to_pydict()
-        heard = diarize(voices.read_audio(files[transcript_id]), speakers)
-        spans = diarization.spans_of(list(zip(words["start_ms"], words["end_ms"], strict=True)), heard)
+        times = list(zip(words["start_ms"], words["end_ms"], strict=True))
+        try:
+            heard = _heard(diarize, files[transcript_id], speakers, times, transcript_id)
+        except AudioError as error:
+            errors.append(error)
+            continue
+        spans = diarization.spans_of(times, heard)
         labels, turns = diarization.labels_of(spans, heard.spans), diarization.turns_of(spans, heard.spans)
         relabel(transcript_id, labels, turns=turns)
+    if errors and len(errors) == len(selected):
+        raise errors[0]
+    for left_out in errors:
+        warnings.warn(f"{left_out}; its speakers are left as they are", CorpusWarning, stacklevel=4)
     return selected
 
 
-def _files(archive: Archive, ids: Sequence[str], audio: AudioFiles, missing: Missing = _raise) -> dict[str, Path]:
-    """Return the media file of each transcript. `missing` takes the error of one that is not on this machine."""
+def _heard(
+    diarize: diarization.Diarizer, file: Path, speakers: int | None, times: Sequence[Times], transcript_id: str
+) -> diarization.Diarization:
+    """Return who speaks when in a file. It must have a voice at the words of the transcript."""
+    heard = diarize(voices.read_audio(file), speakers)
+    if (share := diarization.share_heard(times, heard.spans)) < _LEAST_HEARD:
+        raise AudioError(
+            f"{file} has a voice at {share:.0%} of the words of {transcript_id!r}: it is silent or another recording, "
+            "or the words have no times; give its own sound in audio="
+        )
+    return heard
+
+
+def _files(
+    archive: Archive, ids: Sequence[str], audio: AudioFiles
+) -> tuple[dict[str, Path], dict[str, AudioNotFoundError]]:
+    """Return the media file of each transcript, and an error for each whose file is not on this machine."""
     if audio is not None and not isinstance(audio, Mapping):
         if len(ids) != 1:
             raise OptionError(f'audio is one file for {len(ids)} recordings; give {{"recording": "file.mp3", ...}}')
         audio = {ids[0]: audio}
     stated = {archive.recordings.id(name): path for name, path in (audio or {}).items()}
     sources = dict(zip(ids, archive.recordings.table(ids)["source"].to_pylist(), strict=True))
-    files = {}
+    files, missing = {}, {}
     for transcript_id in ids:
         path = stated.get(transcript_id) or sources[transcript_id]
         if path and Path(path).expanduser().is_file():
             files[transcript_id] = Path(path).expanduser()
         else:
-            missing(
-                AudioNotFoundError(
-                    f"the audio of {transcript_id!r} is not on this machine ({path or 'its source is unknown'}); "
-                    f'give audio={{"{transcript_id}": "file.mp3"}}'
-                )
+            missing[transcript_id] = AudioNotFoundError(
+                f"the audio of {transcript_id!r} is not on this machine ({path or 'its source is unknown'}); "
+                f'give audio={{"{transcript_id}": "file.mp3"}}'
             )
-    return files
+    return files, missing
 
 
 def people_by_voice(
@@ -123,18 +146,22 @@ def voice_vectors(archive: Archive, speakers: pd.DataFrame, audio: AudioFiles, k
     labels = {i: speakers["speaker"].iloc[rows].tolist() for i, rows in by_recording.items()}
     spans = {i: _spans(archive, i, of) for i, of in labels.items()}
     digests = {i: hashlib.sha256(repr((labels[i], of)).encode()).hexdigest() for i, of in spans.items()}
+    files, missing = _files(archive, list(by_recording), audio)
+    # A vector is that of a sound: of the file that is there, or if there is none, of the one that was there before.
+    digests |= {i: f"{digests[i]} {stamp(path.stat())}" for i, path in files.items()}
     query = "SELECT transcript_id, speaker, spans, vector FROM voices"
     stored = {row[:3]: np.frombuffer(row[3], "<f4") for row in archive.catalog.rows(query)}
+    stored |= {(i, speaker, key.partition(" ")[0]): vector for (i, speaker, key), vector in stored.items()}
     keys = [(i, speaker, digests[i]) for i, speaker in zip(speakers["transcript_id"], speakers["speaker"], strict=True)]
     for row, key in enumerate(keys):
         vectors[row] = stored.get(key, np.nan)
     left = [i for i, rows in by_recording.items() if any(keys[row] not in stored for row in rows)]
 
-    errors: list[AudioError] = []
-    files = _files(archive, left, audio, errors.append)
-    if files:
+    errors: list[AudioError] = [missing[i] for i in left if i in missing]
+    left = [i for i in left if i in files]
+    if left:
         models.ensure(models.VOICES)
-    for transcript_id in tqdm(files, desc="voices", unit="recording", delay=1):
+    for transcript_id in tqdm(left, desc="voices", unit="recording", delay=1):
         rows = by_recording[transcript_id]
         try:
             sound = voices.read_audio(files[transcript_id], progress=False)

@@ -250,10 +250,13 @@ class Speakers:
         """Tell the speakers of transcripts apart by voice, for those that have no speakers or wrong ones.
 
         Every word gets a label, "A" for the speaker of the first word. Turns overlap if two speak at once and the
-        transcript has words of both. This is a correction: every read shows it, the
-        payload stays as it is, and `corpus.corrections.undo` takes it back. Transcripts from any service or file will
-        do, if their words have times. Nothing is stored about the voices. A call that was interrupted can be repeated
-        with the recordings that are left.
+        transcript has words of both; the words of such a turn are in `utterance_words`, and their `utterance_idx` in
+        `words` is null. This is a correction: every read shows it, the payload stays as it is, and
+        `corpus.corrections.undo` takes it back. Transcripts from any service or file will do, if their words have
+        times. Nothing is stored about the voices.
+
+        A transcript whose sound cannot be read, or has no voice at most of its words, is left as it is, with a warning;
+        if there is no other, this is an error. Those that are done stay if a call is interrupted.
 
         Args:
             ids: Id or ids of transcripts, or names of recordings.
@@ -266,7 +269,7 @@ class Speakers:
 
         Raises:
             AudioNotFoundError: A media file is not on this machine.
-            AudioError: A media file has no readable audio.
+            AudioError: A media file has no readable audio, or no voice at most of the words.
             CorpusError: A transcript is not in the corpus, or the corpus cannot be written.
             OptionError: An argument is invalid.
             MissingExtraError: The extra `local` is not installed.

@@ -1,7 +1,7 @@
 """Voices in sound: who speaks when, and a vector per voice.
 
 Two small published networks, run by onnxruntime on one core, tell up to ten speakers apart, also where two speak at
-once. They were measured on meetings, mixes of readers and calls; README has the error rates, and what fails.
+once. They were measured on meetings and mixes of readers; README has the error rates, and what fails.
 
     import voxframe
 

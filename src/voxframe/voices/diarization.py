@@ -377,6 +377,14 @@ def spans_of(times: Sequence[tuple[int | None, int | None]], voices: Diarization
     return indexes
 
 
+def share_heard(times: Sequence[tuple[int | None, int | None]], spans: Sequence[Span]) -> float:
+    """Return the share of the words during which somebody speaks. Words without times count as not heard."""
+    arrays = np.array(spans, np.int64).reshape(-1, 3)
+    timed = [(start, end) for start, end in times if start is not None and end is not None and len(arrays)]
+    heard = sum(bool(_shared(arrays, start, end).max() > 0) for start, end in timed)
+    return heard / max(len(times), 1)
+
+
 def _shared(spans: NDArray[np.int64], start: int, end: int) -> NDArray[np.int64]:
     """Return the time that spans share with a word, in ms; negative: their distance."""
     return np.asarray(np.minimum(spans[:, 1], end) - np.maximum(spans[:, 0], start))

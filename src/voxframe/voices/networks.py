@@ -5,6 +5,7 @@ The graphs are built from the official weights at first use, which takes 3 s, an
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from functools import cache
 from importlib.util import find_spec
@@ -76,13 +77,18 @@ class VoiceNetworks:
 
 @cache
 def load() -> VoiceNetworks:
-    """Return the networks, one pair per process. Downloads nothing.
+    """Return the networks, one pair per process. Downloads nothing; damaged graphs are built again.
 
     Raises:
         MissingExtraError: onnxruntime or onnx is not installed.
         ModelError: The models are not on this machine, or their files are damaged.
     """
-    return VoiceNetworks(built())
+    folder = built()
+    try:
+        return VoiceNetworks(folder)
+    except Exception:  # noqa: BLE001 - onnxruntime has a class for each kind of damage, and none for all
+        shutil.rmtree(folder, ignore_errors=True)
+        return VoiceNetworks(built())
 
 
 def built() -> Path:
