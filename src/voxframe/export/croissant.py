@@ -64,7 +64,8 @@ def croissant(
         paths = [path for path in into.checksums if path == f"{table}.{suffix}" or path.startswith(f"{table}/")]
         if not rows or not paths:
             continue
-        source, about = {"@id": table}, {"@id": table, "name": table, "encodingFormat": _TYPES[suffix]}
+        source = {"@id": table}
+        about: dict[str, Any] = {"@id": table, "name": table, "encodingFormat": _TYPES[suffix]}
         if len(paths) == 1:
             about |= {"@type": "cr:FileObject", "contentUrl": paths[0], "sha256": into.checksums[paths[0]]}
         else:
