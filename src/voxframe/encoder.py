@@ -6,11 +6,9 @@ first use converts the official weights, which takes 2 s, and keeps the result b
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
-import tempfile
 import warnings
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +28,6 @@ SIZE = 384
 Vectors = NDArray[np.float32]
 
 _CONVERTED_BYTES = 130_000_000  # needed for a moment
-_HASHES = "sha256.json"  # of the converted files
 _LONGEST = 256  # tokens; the model was trained on texts up to this length
 _BATCH, _BATCH_TOKENS = 32, 4096  # texts at a time, and tokens; sorted by length, so that little is spent on padding
 
@@ -139,44 +136,15 @@ def converted(changes: Path | None = None) -> Path:
     """
     if find_spec("ctranslate2") is None or find_spec("tokenizers") is None:
         raise MissingExtraError("local", "The sentence encoder")
-    folder = models.derived_dir(models.SENTENCES, None if changes is None else zlib.crc32(changes.read_bytes()))
-    if not _is_sound(folder):
-        _convert(models.find(models.SENTENCES, download=False), folder, changes)
-        if changes is not None:  # those of other versions
-            official = models.derived_dir(models.SENTENCES)
-            for other in {*folder.parent.glob(f"{official.name}.*")} - {folder}:
-                shutil.rmtree(other, ignore_errors=True)
-    return folder
-
-
-def _convert(source: Path, folder: Path, changes: Path | None = None) -> None:
-    """Convert the official files into a folder that CTranslate2 reads. One that another process made is kept.
-
-    Args:
-        folder: The folder to make, all at once; a damaged one is replaced.
-        changes: See `converted`.
-    """
     added = {} if changes is None else dict(np.load(changes))
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as staging:
-            made = Path(staging) / "made"
-            made.mkdir()
-            _save(source, made, added)
-            hashes = {path.name: _hash(path) for path in sorted(made.iterdir())}
-            (made / _HASHES).write_text(json.dumps(hashes), "utf-8")
-            if folder.exists() and not _is_sound(folder):
-                folder.rename(Path(staging) / "damaged")
-            try:
-                made.rename(folder)
-            except OSError:
-                if not _is_sound(folder):
-                    raise
-    except OSError as e:
-        raise ModelError(
-            f"cannot write the converted model {models.SENTENCES!r} to {folder}: {e.strerror or e}. Make room for "
-            f"{_CONVERTED_BYTES / 1e6:.0f} MB, or set {models.CACHE_VARIABLE} to a folder that can be written"
-        ) from e
+    variant = None if changes is None else zlib.crc32(changes.read_bytes())
+    folder = models.derived(
+        models.SENTENCES, variant, lambda source, files: _save(source, files, added), size=_CONVERTED_BYTES
+    )
+    if changes is not None:  # those of other versions
+        for other in {*folder.parent.glob(f"{models.derived_dir(models.SENTENCES).name}.*")} - {folder}:
+            shutil.rmtree(other, ignore_errors=True)
+    return folder
 
 
 def _save(source: Path, folder: Path, changes: Mapping[str, Vectors]) -> None:
@@ -247,17 +215,3 @@ class _Weights:
 
     def norm(self, spec: Any, name: str) -> None:
         spec.gamma, spec.beta = self[f"{name}.weight"], self[f"{name}.bias"]
-
-
-def _is_sound(folder: Path) -> bool:
-    """Return True if the files of the folder are those that were written. All of them are read."""
-    try:
-        hashes = json.loads((folder / _HASHES).read_text("utf-8"))
-        return bool(hashes) and all(_hash(folder / name) == found for name, found in hashes.items())
-    except (OSError, ValueError, AttributeError):
-        return False
-
-
-def _hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,6 +61,7 @@ __all__ = [
     "WRITER",
     "ModelStatus",
     "cache_dir",
+    "derived",
     "derived_dir",
     "ensure",
     "find",
@@ -316,6 +318,25 @@ def derived_dir(name: str, variant: int | None = None) -> Path:
         ('all-MiniLM-L6-v2.converted', 'all-MiniLM-L6-v2.converted.000000ff')
     """
     return cache_dir() / f"{_known(name).name}.converted{'' if variant is None else f'.{variant:08x}'}"
+
+
+def derived(name: str, variant: int | None, save: Callable[[Path, Path], None], *, size: int) -> Path:
+    """Return the folder of `derived_dir` with its files; make them if that was not done, or if they are damaged.
+
+    Args:
+        name: Name of the model, which is on this machine.
+        variant: See `derived_dir`.
+        save: Takes the folder of the model and an empty one, into which it writes the files.
+        size: Bytes that are needed for a moment.
+
+    Raises:
+        ModelError: The model is not on this machine, or the folder cannot be written.
+    """
+    from voxframe.models.derivation import build
+
+    folder = derived_dir(name, variant)
+    build(folder, lambda files: save(find(name, download=False), files), size=size, name=name, variable=CACHE_VARIABLE)
+    return folder
 
 
 def _known(name: str) -> Model:

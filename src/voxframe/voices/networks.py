@@ -5,8 +5,6 @@ The graphs are built from the official weights at first use, which takes 3 s, an
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxframe import models
-from voxframe.errors import MissingExtraError, ModelError
+from voxframe.errors import MissingExtraError
 
 Floats = NDArray[np.float32]
 
@@ -77,22 +75,17 @@ class VoiceNetworks:
 
 @cache
 def load() -> VoiceNetworks:
-    """Return the networks, one pair per process. Downloads nothing; damaged graphs are built again.
+    """Return the networks, one pair per process. Downloads nothing.
 
     Raises:
         MissingExtraError: onnxruntime or onnx is not installed.
         ModelError: The models are not on this machine, or their files are damaged.
     """
-    folder = built()
-    try:
-        return VoiceNetworks(folder)
-    except Exception:  # noqa: BLE001 - onnxruntime has a class for each kind of damage, and none for all
-        shutil.rmtree(folder, ignore_errors=True)
-        return VoiceNetworks(built())
+    return VoiceNetworks(built())
 
 
 def built() -> Path:
-    """Return the folder with the graphs; build them if that was not done before.
+    """Return the folder with the graphs; build them if that was not done before, or if they are damaged.
 
     Raises:
         MissingExtraError: onnxruntime or onnx is not installed.
@@ -100,36 +93,18 @@ def built() -> Path:
     """
     if find_spec("onnxruntime") is None or find_spec("onnx") is None:
         raise MissingExtraError("local", "Telling voices apart")
-    folder = models.derived_dir(models.VOICES, _VERSION)
-    source = models.find(models.VOICES, download=False)
-    if not folder.is_dir():
-        _build(source, folder)
-    return folder
+    return models.derived(models.VOICES, _VERSION, _save, size=34_000_000)
 
 
-def _build(source: Path, folder: Path) -> None:
-    """Build the graphs all at once. A folder that another process made is kept."""
+def _save(source: Path, folder: Path) -> None:
+    """Build the graphs."""
     import onnx
 
     from voxframe.voices import graphs
     from voxframe.voices.checkpoint import read_tensors
 
-    try:
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as staging:
-            files = Path(staging) / "files"
-            files.mkdir()
-            onnx.save(graphs.segmentation(read_tensors(source / models.SEGMENTATION_FILE)), files / "segmentation.onnx")
-            onnx.save(graphs.voice_encoder(read_tensors(source / models.VOICES_FILE)), files / "voice.onnx")
-            try:
-                files.rename(folder)
-            except OSError:
-                if not folder.is_dir():
-                    raise
-    except OSError as e:
-        raise ModelError(
-            f"cannot write the graphs of the model {models.VOICES!r} to {folder}: {e.strerror or e}. Make room for 34 "
-            f"MB, or set {models.CACHE_VARIABLE} to a folder that can be written"
-        ) from e
+    onnx.save(graphs.segmentation(read_tensors(source / models.SEGMENTATION_FILE)), folder / "segmentation.onnx")
+    onnx.save(graphs.voice_encoder(read_tensors(source / models.VOICES_FILE)), folder / "voice.onnx")
 
 
 def filter_banks(sound: NDArray[np.int16]) -> Floats:
