@@ -4,6 +4,7 @@ from . import (
     compare as compare,
     errors as errors,
     export as export,
+    formats as formats,
     importers as importers,
     models as models,
     options as options,

@@ -26,7 +26,7 @@ from voxframe.formats import FORMATS, SUFFIXES, Format
 from voxframe.formats.documents import has_speech
 from voxframe.formats.payload import tracked, unread
 from voxframe.formats.rows import from_table
-from voxframe.formats.text_readers import with_speakers
+from voxframe.formats.scoring import with_speakers
 from voxframe.formats.whisper import is_spoken
 from voxframe.validators import shown
 

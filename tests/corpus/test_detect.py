@@ -8,7 +8,7 @@ import pytest
 from tests.benchmarks import mixes
 
 import voxframe
-from voxframe.errors import AudioError, AudioNotFoundError, CorpusWarning, OptionError
+from voxframe.errors import AudioError, AudioNotFoundError, CorpusError, CorpusWarning, OptionError
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -69,3 +69,30 @@ def test_a_sound_that_does_not_fit_changes_nothing(corpus, model_folder, tmp_pat
     with pytest.warns(CorpusWarning, match=r"silent\.wav has a voice at 0% .*its speakers are left as they are"):
         speakers = corpus.speakers.detect(["t1", "t2"], audio={"t1": silent, "t2": DATA / "interview.flac"})
     assert set(speakers["transcript_id"]) == {"t2"}
+
+
+def test_recordings_that_are_done_are_not_heard_again(corpus, model_folder, monkeypatch):
+    """The same call again changes nothing and reads no sound; after `undo` it does."""
+    model_folder("voices")
+    corpus, _ = corpus
+    audio = DATA / "interview.flac"
+    first = corpus.speakers.detect("t1", audio=audio)
+    heard = []
+    read = voxframe.voices.read_audio
+    monkeypatch.setattr(voxframe.voices, "read_audio", lambda path: heard.append(path) or read(path))
+    assert corpus.speakers.detect("t1", audio=audio).equals(first)
+    assert (heard, len(corpus.corrections.history())) == ([], 1)
+    corpus.corrections.undo("t1")
+    corpus.speakers.detect("t1", audio=audio)
+    assert heard == [audio]
+
+
+def test_what_has_no_sound_is_named(tmp_path):
+    """An unknown recording is no missing file, and a file of captions is no sound."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    (tmp_path / "talk.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nGood day.\n")
+    corpus.add(tmp_path / "talk.srt")
+    with pytest.raises(CorpusError, match="nosuch"):
+        corpus.speakers.detect("nosuch")
+    with pytest.raises(AudioNotFoundError, match=r"is not on this machine .*talk\.srt.*give audio="):
+        corpus.speakers.detect("talk")

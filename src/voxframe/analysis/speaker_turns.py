@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from voxframe._arrow import takes_frames
+from voxframe._arrow import STR, takes_frames
 from voxframe._text import join_words
 from voxframe.analysis.recordings import keeps_names, uses
 from voxframe.errors import OptionError
@@ -197,7 +197,7 @@ def begins_spurt(
 
 
 #: The dtype of text in voxframe's tables.
-TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
+TEXT: Any = STR
 
 
 @takes_frames

@@ -56,7 +56,7 @@ _TABLES = {
     "names": _Table(("transcript_id", "n", "state"), 2, True),
     "edits": _Table(("transcript_id", "n", "edit"), 2, True),
     "people": _Table(("change", "transcript_id", "labels"), 2, True, ("transcript_id",)),
-    "voices": _Table(("transcript_id", "speaker", "spans", "vector"), 2),
+    "voices": _Table(("transcript_id", "speaker", "spans", "sound", "vector"), 2),
     "parts": _Table(("part", "stem", "kind", "schema", "transcripts", "rows")),
     "members": _Table(("kind", "transcript_id", "part", "place", "source", "stamp", "status"), 2, False, ("part",)),
     "layouts": _Table(("part", "name", "groups", "crc"), 2),

@@ -21,6 +21,7 @@ from voxframe.analysis.speaker_turns import TEXT, speaker_labels
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.reading import Ids, to_frame
 from voxframe.errors import AudioError, AudioNotFoundError, CorpusWarning, OptionError
+from voxframe.formats import SUFFIXES
 from voxframe.options import MAX_SPEAKERS
 from voxframe.validators import Integer, checked
 from voxframe.voices import diarization
@@ -33,6 +34,7 @@ Relabel: TypeAlias = Callable[..., pd.DataFrame]  # that of `Corrections`
 
 #: Score above which `assign(by="voice")` makes two speakers one person.
 THRESHOLD = 0.5
+_STORED = ("transcript_id", "speaker", "spans", "sound", "vector")
 _LEAST_HEARD = 0.2  # of the words of a transcript; in its own recording, a voice is heard at nearly all
 _PAUSE_MS = 500  # a longer pause between words of a speaker is not theirs
 _FAR = 3.0  # distance of speakers who cannot be one person; that of any two vectors is at most 2
@@ -43,6 +45,8 @@ def detect_speakers(archive: Archive, relabel: Relabel, ids: Ids, audio: AudioFi
     if speakers is not None:
         speakers = checked("speakers", speakers, Integer(1, MAX_SPEAKERS))
     selected = archive.recordings.ids(ids)
+    for transcript_id in selected:
+        archive.status(transcript_id)  # raises an error if it is not in the corpus
     files, missing = _files(archive, selected, audio)
     if missing:
         raise next(iter(missing.values()))
@@ -53,19 +57,28 @@ def detect_speakers(archive: Archive, relabel: Relabel, ids: Ids, audio: AudioFi
     for transcript_id in tqdm(selected, desc="speakers", unit="recording", delay=1, disable=len(selected) == 1):
         words = archive.current("words", transcript_id).select(["start_ms", "end_ms"]).to_pydict()
         times = list(zip(words["start_ms"], words["end_ms"], strict=True))
+        source = hashlib.sha256(repr((stamp(files[transcript_id].stat()), speakers, times)).encode()).hexdigest()
+        if source == _last_source(archive, transcript_id):
+            continue
         try:
             heard = _heard(diarize, files[transcript_id], speakers, times, transcript_id)
         except AudioError as error:
             errors.append(error)
             continue
         spans = diarization.spans_of(times, heard)
-        labels, turns = diarization.labels_of(spans, heard.spans), diarization.turns_of(spans, heard.spans)
-        relabel(transcript_id, labels, turns=turns)
+        labels = diarization.labels_of(spans, heard.spans)
+        relabel(transcript_id, labels, turns=diarization.turns_of(labels, spans), source=source)
     if errors and len(errors) == len(selected):
         raise errors[0]
     for left_out in errors:
         warnings.warn(f"{left_out}; its speakers are left as they are", CorpusWarning, stacklevel=4)
     return selected
+
+
+def _last_source(archive: Archive, transcript_id: str) -> str | None:
+    """Return what the current speakers of a transcript were made from, if they were detected."""
+    edits = [edit for edit in archive.edits.active(transcript_id) if edit.action == "speakers"]
+    return edits[-1].value.get("source") if edits else None
 
 
 def _heard(
@@ -94,7 +107,7 @@ def _files(
     files, missing = {}, {}
     for transcript_id in ids:
         path = stated.get(transcript_id) or sources[transcript_id]
-        if path and Path(path).expanduser().is_file():
+        if path and Path(path).suffix.lower() not in SUFFIXES and Path(path).expanduser().is_file():
             files[transcript_id] = Path(path).expanduser()
         else:
             missing[transcript_id] = AudioNotFoundError(
@@ -147,21 +160,23 @@ def voice_vectors(archive: Archive, speakers: pd.DataFrame, audio: AudioFiles, k
     spans = {i: _spans(archive, i, of) for i, of in labels.items()}
     digests = {i: hashlib.sha256(repr((labels[i], of)).encode()).hexdigest() for i, of in spans.items()}
     files, missing = _files(archive, list(by_recording), audio)
-    # A vector is that of a sound: of the file that is there, or if there is none, of the one that was there before.
-    digests |= {i: f"{digests[i]} {stamp(path.stat())}" for i, path in files.items()}
-    query = "SELECT transcript_id, speaker, spans, vector FROM voices"
-    stored = {row[:3]: np.frombuffer(row[3], "<f4") for row in archive.catalog.rows(query)}
-    stored |= {(i, speaker, key.partition(" ")[0]): vector for (i, speaker, key), vector in stored.items()}
-    keys = [(i, speaker, digests[i]) for i, speaker in zip(speakers["transcript_id"], speakers["speaker"], strict=True)]
-    for row, key in enumerate(keys):
-        vectors[row] = stored.get(key, np.nan)
-    left = [i for i, rows in by_recording.items() if any(keys[row] not in stored for row in rows)]
+    sounds = {i: stamp(path.stat()) for i, path in files.items()}
+    kept = archive.catalog.rows("SELECT transcript_id, speaker, spans, sound, vector FROM voices")
+    stored = {row[:2]: row[2:] for row in kept}
+    keys = list(zip(speakers["transcript_id"], speakers["speaker"], strict=True))
+    left = dict.fromkeys(by_recording, False)
+    for row, (i, speaker) in enumerate(keys):
+        of_spans, sound, vector = stored.get((i, speaker), ("", "", b""))
+        if of_spans == digests[i] and sound == sounds.get(i, sound):  # without a file, that which was there counts
+            vectors[row] = np.frombuffer(vector, "<f4")
+        else:
+            left[i] = True
 
-    errors: list[AudioError] = [missing[i] for i in left if i in missing]
-    left = [i for i in left if i in files]
-    if left:
+    errors: list[AudioError] = [missing[i] for i in missing if left[i]]
+    unheard = [i for i in files if left[i]]
+    if unheard:
         models.ensure(models.VOICES)
-    for transcript_id in tqdm(left, desc="voices", unit="recording", delay=1):
+    for transcript_id in tqdm(unheard, desc="voices", unit="recording", delay=1):
         rows = by_recording[transcript_id]
         try:
             sound = voices.read_audio(files[transcript_id], progress=False)
@@ -170,15 +185,10 @@ def voice_vectors(archive: Archive, speakers: pd.DataFrame, audio: AudioFiles, k
             errors.append(error)
             continue
         if keep and archive.has(transcript_id):
-            columns = ("transcript_id", "speaker", "spans", "vector")
+            known = digests[transcript_id], sounds[transcript_id]
+            values = ((*keys[row], *known, vectors[row].astype("<f4").tobytes()) for row in rows)
             with archive.catalog.writing() as tx:
-                tx.put(
-                    "voices",
-                    [
-                        dict(zip(columns, (*keys[row], vectors[row].astype("<f4").tobytes()), strict=True))
-                        for row in rows
-                    ],
-                )
+                tx.put("voices", [dict(zip(_STORED, row, strict=True)) for row in values])
     if errors and len(errors) == len(by_recording):
         raise errors[0]
     for left_out in errors:

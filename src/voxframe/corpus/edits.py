@@ -206,6 +206,7 @@ class Corrections:
         speakers: Sequence[str | None],
         *,
         turns: Sequence[int] | None = None,
+        source: str | None = None,
         author: str | None = None,
     ) -> pd.DataFrame:
         """Give every word of a transcript a speaker, as one change, which `undo` reverts.
@@ -219,6 +220,7 @@ class Corrections:
             speakers: The label of each row of the table `words`, in its order, of 1 to 200 characters. None: unknown.
             turns: The number of the turn of each row, from 0, for turns that overlap: between the words of one, those
                 of another speaker may stand. None (default): a turn is a run of words of one speaker.
+            source: What the labels were made from, kept with the change. None (default): not said.
             author: Name of who made the change. None: the user of this machine.
 
         Returns:
@@ -248,7 +250,7 @@ class Corrections:
             same = words["speaker"].to_pylist() == labels and (
                 turns is None or corrected.word_turns.tolist() == [*turns]
             )
-            return ([] if same else [speakers_edit(words, labels, turns)]), []
+            return ([] if same else [speakers_edit(words, labels, turns, source)]), []
 
         return _turns(transcript_id, self._change(transcript_id, make, author))
 

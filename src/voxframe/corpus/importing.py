@@ -26,6 +26,7 @@ from voxframe.corpus.store import UNFINISHED
 from voxframe.corpus.table_batch import BYTES_TOGETHER, TOGETHER
 from voxframe.corpus.workers import Result, StoringProcesses, Task
 from voxframe.errors import AudioError, CorpusError, MissingExtraError, OptionError, PayloadError
+from voxframe.export.targets import CARDS, CHECKSUMS, CROISSANT
 from voxframe.formats import SUFFIXES as READ
 from voxframe.formats.datasets import dataset_files, of_folder
 from voxframe.formats.documents import is_prose
@@ -48,7 +49,7 @@ SUFFIXES = tuple(f"{plain}{packed}" for plain in _PLAIN for packed in ("", *_PAC
 #: Payload files, for messages.
 ENDINGS = f"{', '.join(_PLAIN)}, also with {' or '.join(_PACKED)}"
 #: Data cards of exports, which are in the folder with the transcripts.
-_CARDS = frozenset({"README.md", "README.txt", "_README.md", "croissant.json", "_croissant.json"})
+_CARDS = frozenset(f"{mark}{name}" for mark in ("", "_") for name in (*CARDS, CROISSANT))
 #: Fields of which every transcript has at least one.
 _FINISHED = frozenset({"status", "words", "utterances"})
 
@@ -295,7 +296,7 @@ def _in_folder(folder: Path) -> list[Path]:
     tables = dataset_files(folder)
     names = [folder] if tables else []
     in_tables = {path for paths in tables.values() for path in paths}
-    is_export = any((folder / name).exists() for name in ("SHA256SUMS", "_SHA256SUMS"))
+    is_export = any((folder / name).exists() for name in (CHECKSUMS, f"_{CHECKSUMS}"))
     for path in sorted(folder.iterdir()):
         if path.is_dir():
             names += [] if path.is_symlink() or path.name in tables else _in_folder(path)

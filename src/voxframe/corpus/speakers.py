@@ -256,7 +256,8 @@ class Speakers:
         times. Nothing is stored about the voices.
 
         A transcript whose sound cannot be read, or has no voice at most of its words, is left as it is, with a warning;
-        if there is no other, this is an error. Those that are done stay if a call is interrupted.
+        if there is no other, this is an error. An interrupted call can be repeated: recordings that are done are not
+        heard again.
 
         Args:
             ids: Id or ids of transcripts, or names of recordings.

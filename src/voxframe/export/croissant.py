@@ -16,8 +16,6 @@ import pyarrow as pa
 from voxframe.export.targets import Folder
 from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION
 
-#: Name of the file; in Parquet data sets it begins with `_`, as that of the card does.
-CROISSANT = "croissant.json"
 _TYPES = {"csv": "text/csv", "jsonl": "application/jsonlines", "parquet": "application/x-parquet"}
 _CONTEXT: dict[str, Any] = {
     "@language": "en",
@@ -64,9 +62,9 @@ def croissant(
         paths = [path for path in into.checksums if path == f"{table}.{suffix}" or path.startswith(f"{table}/")]
         if not rows or not paths:
             continue
-        source = {"@id": table}
         about: dict[str, Any] = {"@id": table, "name": table, "encodingFormat": _TYPES[suffix]}
-        if len(paths) == 1:
+        kind = "fileObject" if len(paths) == 1 else "fileSet"
+        if kind == "fileObject":
             about |= {"@type": "cr:FileObject", "contentUrl": paths[0], "sha256": into.checksums[paths[0]]}
         else:
             about |= {"@type": "cr:FileSet", "includes": list(patterns.values())}
@@ -79,7 +77,7 @@ def croissant(
                 "name": column.name,
                 "description": _about(table, column.name),
                 "dataType": _data_type(column.type),
-                "source": {about["@type"].replace("cr:F", "f"): source, "extract": {"column": column.name}},
+                "source": {kind: {"@id": table}, "extract": {"column": column.name}},
             }
             for column in schema
             if column.name not in in_folders

@@ -29,8 +29,8 @@ import pyarrow as pa
 
 from voxframe._text import quantity
 from voxframe.errors import OptionError
-from voxframe.export.croissant import CROISSANT, croissant
-from voxframe.export.targets import CARD_MARK, CARDS, CHECKSUMS, Folder
+from voxframe.export.croissant import croissant
+from voxframe.export.targets import CARD_MARK, CARDS, CHECKSUMS, CROISSANT, Folder
 from voxframe.options import TranscriptOptions
 from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, TABLES
 

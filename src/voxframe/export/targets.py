@@ -25,7 +25,7 @@ from voxframe.validators import shown
 #: Partition value of nulls, as in Hive, Spark, DuckDB, Polars and pyarrow.
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 #: Names of the data card and of the hashes of all files. In some formats they begin with `_`.
-CARDS, CHECKSUMS = ("README.md", "README.txt"), "SHA256SUMS"
+CARDS, CROISSANT, CHECKSUMS = ("README.md", "README.txt"), "croissant.json", "SHA256SUMS"
 #: Text of every data card, by which a directory or file that voxframe wrote is recognised.
 CARD_MARK = " by voxframe "
 #: Key of the data card in the metadata of a Parquet file that is a data set of its own.

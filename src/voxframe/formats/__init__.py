@@ -15,6 +15,7 @@ from voxframe.formats import (
     documents,
     engines,
     rows,
+    scoring,
     subtitles,
     text_readers,
     text_writers,
@@ -205,7 +206,7 @@ FORMATS: dict[str, Format] = {
     "ctm": Format(
         "CTM",
         (".ctm",),
-        read=text_readers.ctm,
+        read=scoring.ctm,
         write=text_writers.ctm,
         columns=_TIMES | {"text", "channel", "confidence"},
         losses="speakers and turns; rows without times; blanks in names",
@@ -213,7 +214,7 @@ FORMATS: dict[str, Format] = {
     "stm": Format(
         "STM",
         (".stm",),
-        read=text_readers.stm,
+        read=scoring.stm,
         write=text_writers.stm,
         columns=_TEXT | {"channel"},
         losses=f"{_TURNS}; blanks in names; a < at the beginning of a text",
@@ -221,7 +222,7 @@ FORMATS: dict[str, Format] = {
     "rttm": Format(
         "RTTM",
         (".rttm",),
-        read=text_readers.turns_of_rttm,
+        read=scoring.turns_of_rttm,
         write=text_writers.rttm,
         columns=_TIMES | _SPEAKER | {"channel"},
         losses="texts and words; turns without times or without a length; blanks in names",

@@ -28,22 +28,24 @@ UNSPACED_TEXT = re.compile(UNSPACED)
 
 # Names of the same field in different tools, the most telling first.
 _TEXT = ("punctuated_word", "text", "body", "word", "words", "transcript", "content", "sentence", "utterance", "token")
-_START = ("start", "start_time", "begin", "from", "start_ts", "start_offset", "ts", "begin_time", "offset")
+_START = (
+    "start",
+    "start_time",
+    "begin",
+    "from",
+    "start_ts",
+    "start_offset",
+    "begin_offset",
+    "ts",
+    "begin_time",
+    "offset",
+)
 _END = ("end", "end_time", "stop", "to", "end_ts", "end_offset")
 _LENGTH = ("duration", "dur", "length")
-_MS = (
-    (
-        "start_ms",
-        "begin_ms",
-        "start_time_ms",
-        "begin_offset_millis",
-        "start_millis",
-        "offset_millisecond",
-        "offset_ms",
-    ),
-    ("end_ms", "stop_ms", "end_time_ms", "end_offset_millis", "end_millis"),
+_MS_ENDINGS = ("ms", "millis", "millisecond", "milliseconds")
+_START_MS, _END_MS, _LENGTH_MS = (
+    tuple(f"{name}_{ending}" for name in names for ending in _MS_ENDINGS) for names in (_START, _END, _LENGTH)
 )
-_LENGTH_MS = ("duration_ms", "duration_millisecond", "duration_millis")
 _SURE = ("probability", "score", "confidence", "conf", "p")
 _SPEAKER = (
     "speaker_name display_name person_name speaker speaker_label speaker_id spk spkr participant participant_role voice"
@@ -125,7 +127,7 @@ def is_spoken(value: Any) -> bool:
         return False
     item = items[0]
     names = {_plain(name) for item in items for name in item}  # whisperX gives no times to numbers
-    timed = {_plain(name) for name in (*_START, *_END, *_MS[0])}
+    timed = {_plain(name) for name in (*_START, *_END, *_START_MS)}
     return bool(names & {*map(_plain, _TEXT)}) and (
         bool(names & timed) or isinstance(_peek(item, "timestamp"), list | tuple)
     )
@@ -147,9 +149,14 @@ def first(item: Document, names: Sequence[str]) -> Any:
 
 def _found(item: Document, names: Sequence[str]) -> str | None:
     """Return the field of an object with one of some names: as it is, in camel case or in capitals."""
-    by_name = {_plain(name): name for name in reversed(list(item))}
-    spelled = (by_name.get(_plain(name)) for name in names)
-    return next((name for name in spelled if name is not None and _is_value(_peek(item, name))), None)
+    ranks = _ranks(tuple(names))
+    fields = [name for name in item if _plain(name) in ranks and _is_value(_peek(item, name))]
+    return min(fields, key=lambda name: ranks[_plain(name)], default=None)
+
+
+@lru_cache
+def _ranks(names: tuple[str, ...]) -> dict[str, int]:
+    return {_plain(name): rank for rank, name in reversed(list(enumerate(names)))}
 
 
 @lru_cache(maxsize=4096)
@@ -210,7 +217,7 @@ def _times(item: Document, unit: str) -> tuple[int | None, int | None]:
         start, end = first(item, _START), first(item, _END)
         length = first(item, _LENGTH) if end is None and isinstance(start, int | float) else None
         end = start + length if isinstance(length, int | float) else end
-    begin, stop = _ms(first(item, _MS[0]), start, unit), _ms(first(item, _MS[1]), end, unit)
+    begin, stop = _ms(first(item, _START_MS), start, unit), _ms(first(item, _END_MS), end, unit)
     length = first(item, _LENGTH_MS) if stop is None and begin is not None else None
     return begin, begin + round(length) if begin is not None and isinstance(length, int | float) else stop
 

@@ -83,16 +83,20 @@ def correct_tables(tables: Mapping[str, pa.Table], edits: Sequence[Edit]) -> Cor
     return Corrected(corrected_tables, turns, stale, words.turn)
 
 
-def speakers_edit(words: pa.Table, speakers: Sequence[str | None], turns: Sequence[int] | None = None) -> Edit:
+def speakers_edit(
+    words: pa.Table, speakers: Sequence[str | None], turns: Sequence[int] | None = None, source: str | None = None
+) -> Edit:
     """Return the edit that gives every word of a transcript a speaker.
 
     Args:
         words: The table `words` with the edits that are made before this one.
         speakers: The label of each of its rows; None for an unknown speaker.
         turns: The turn of each row. None: runs of words of one speaker.
+        source: What the labels were made from.
     """
     value = {"runs": _counted(speakers), "words": _digest(words)}
-    return Edit("speakers", -1, None, value if turns is None else value | {"turns": _counted(turns)})
+    value |= {} if turns is None else {"turns": _counted(turns)}
+    return Edit("speakers", -1, None, value if source is None else value | {"source": source})
 
 
 def _counted(values: Sequence[Any]) -> list[tuple[Any, int]]:

@@ -402,25 +402,24 @@ def labels_of(indexes: Sequence[int], spans: Sequence[Span]) -> list[str]:
     return [label(numbers.setdefault(speaker, len(numbers))) for speaker in speakers]
 
 
-def turns_of(indexes: Sequence[int], spans: Sequence[Span]) -> list[int]:
+def turns_of(speakers: Sequence[str | None], spans: Sequence[int | None]) -> list[int]:
     """Return the number of the turn of each word.
 
     A turn ends at a word of another speaker, unless its own span goes on meanwhile: then turns overlap.
 
     Args:
-        indexes: The span of each word, as `spans_of` returns it.
-        spans: Who speaks when.
+        speakers: The speaker of each word, in order.
+        spans: The span of each word, as `spans_of` returns it; None: not known.
     """
-    latest: dict[int, tuple[int, int]] = {}  # turn and span of the last word of each speaker
-    turns: list[int] = []
-    before, count = None, 0
-    for index in indexes:
-        speaker = spans[index].speaker if index >= 0 else 0
-        turn, span = latest.get(speaker, (-1, -1))
-        if turn < 0 or (speaker != before and span != index):
-            turn, count = count, count + 1
-        latest[speaker], before = (turn, index), speaker
-        turns.append(turn)
+    latest: dict[str | None, tuple[int, int | None]] = {}  # turn and span of the last word of each speaker
+    turns, count = list[int](), 0
+    for n, (speaker, span) in enumerate(zip(speakers, spans, strict=True)):
+        goes_on = speaker in latest and (
+            speakers[n - 1] == speaker or (span is not None and span == latest[speaker][1])
+        )
+        turns.append(latest[speaker][0] if goes_on else count)
+        count += not goes_on
+        latest[speaker] = turns[-1], span
     return turns
 
 

@@ -87,21 +87,18 @@ def turns(channels: Sequence[Sequence[Word]]) -> list[list[Word]]:
         turns overlap. With several channels, it also ends at a pause of 1.5 s, and at a shorter pause in which a word
         is said on another channel.
     """
+    from voxframe.voices.diarization import turns_of  # imports numpy, without which the server starts faster
+
     groups: list[list[Word]] = []
     for own in channels:
         others = sorted((word.start + word.end) // 2 for other in channels if other is not own for word in other)
-        latest: dict[str | None, list[Word]] = {}  # turn of each speaker
-        before: Word | None = None
-        for word in own:
-            turn = latest.get(word.speaker)
-            goes_on = turn is not None and (
-                turn[-1] is before or (word.span is not None and turn[-1].span == word.span)
-            )
-            if turn is None or not goes_on or (len(channels) > 1 and _ends_between(turn[-1], word, others)):
-                turn = latest[word.speaker] = []
-                groups.append(turn)
-            turn.append(word)
-            before = word
+        latest: dict[int, list[Word]] = {}  # by the number of the turn, or of its part
+        for word, turn in zip(own, turns_of([w.speaker for w in own], [w.span for w in own]), strict=True):
+            part = latest.get(turn)
+            if part is None or (len(channels) > 1 and _ends_between(part[-1], word, others)):
+                part = latest[turn] = []
+                groups.append(part)
+            part.append(word)
     return sorted(groups, key=lambda group: group[0].start)
 
 

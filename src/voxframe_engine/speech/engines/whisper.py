@@ -79,11 +79,11 @@ _CODES = {"yue": "zh"}
 #: Correction of the times of words, measured against the true times of `data/`: medians of 1,500 starts and ends.
 _OFFSETS_MS = {"base": 60, "tiny.en": -95}
 _PROMPT_CHARS = 800  # of boosted words; the prompt has 223 tokens of about 4 characters
-#: Text before each stretch, by language. Without it, Mandarin is written in traditional or simplified characters.
+#: Text before each window, by language. Without it, Mandarin is written in traditional or simplified characters.
 _PROMPTS = {"zh": "\u4ee5\u4e0b\u662f\u666e\u901a\u8bdd\u7684\u53e5\u5b50\u3002"}  # "These are sentences in Mandarin."
-#: Text before a stretch that the model wrote without punctuation and capitals, by language, to decode it once more.
+#: Text before a window that the model wrote without punctuation and capitals, by language, to decode it once more.
 _MARKED = {"en": "Good morning. How are you? I am fine, thank you."}
-_UNMARKED_WORDS = 12  # without a mark; one of 32 stretches cut at random from `data/` was written so
+_UNMARKED_WORDS = 12  # without a mark; one of 32 cut at random from `data/` was written so
 #: Environment variables for the device and the compute type. `check` sets the first to cpu or cuda, for all workers.
 _DEVICE, _COMPUTE_TYPE = "VOXFRAME_DEVICE", "VOXFRAME_COMPUTE_TYPE"
 #: One decode on a graphics card, in a process of its own: a missing library may end it.

@@ -1,0 +1,200 @@
+"""Formats of evaluations, one line per word or turn of any number of recordings: CTM, STM and RTTM."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from voxframe.errors import PayloadError
+from voxframe.formats.payload import SpokenTurn, SpokenWord, from_turns, from_words, in_time, ms, number
+from voxframe.formats.text_readers import lines_of
+
+_ALTERNATIVES = re.compile(r"\{([^{}/]*)/[^{}]*\}")
+_IGNORED = frozenset({"ignore_time_segment_in_scoring", "inter_segment_gap"})
+
+
+def ctm(text: str) -> list[tuple[str, dict[str, Any]]]:
+    """Read CTM: recording, channel, start, duration, word, confidence. Of alternatives, the first is read.
+
+    Source: the manual of NIST's sclite, "ctm", https://github.com/usnistgov/SCTK/blob/master/doc/infmts.htm. Scores
+    outside 0-1, as in its example, are no confidence.
+
+    Returns:
+        Name and payload of each recording.
+    """
+    found: dict[str, list[SpokenWord]] = {}
+    others: dict[str, list[str]] = {}
+    is_other = False
+    for fields in _rows(text, "recording, channel, start, duration, word"):
+        recording, channel, begin, length, word = fields[:5]
+        if begin == "*":  # <ALT_BEGIN>, <ALT> and <ALT_END> have no times
+            is_other = word == "<ALT>" or (is_other and word != "<ALT_END>")
+        if is_other and word != "<ALT>":
+            others.setdefault(recording, []).append(" ".join(fields))
+        if begin == "*" or is_other:
+            continue
+        start = ms(begin)
+        end = None if start is None or length == "NA" else start + (ms(length) or 0)
+        confidence = number(fields[5]) if len(fields) > 5 and fields[5] not in ("NA", "<NA>") else None
+        more = {"fields": fields[6:]} if len(fields) > 6 else None
+        found.setdefault(recording, []).append(SpokenWord(word, start, end, confidence, None, channel, more))
+    return [(name, _rest(text, others.get(name)) | from_words(_channels(words))) for name, words in found.items()]
+
+
+def _rest(text: str, lines: Sequence[str] | None) -> dict[str, Any]:
+    """Return the lines of a file of scoring that are no rows: comments, and those that a reader leaves out."""
+    comments = [line.strip() for line in lines_of(text) if line.lstrip().startswith(";;")]
+    return {name: value for name, value in (("comments", comments), ("other_lines", lines)) if value}
+
+
+def stm(text: str) -> list[tuple[str, dict[str, Any]]]:
+    """Read STM: recording, channel, speaker, start, end, labels, text. Of alternatives { a / b }, the first is read.
+
+    Source: the manual of NIST's sclite, "stm", https://github.com/usnistgov/SCTK/blob/master/doc/infmts.htm. "@" stands
+    for no word.
+
+    Returns:
+        Name and payload of each recording.
+    """
+    found: dict[str, list[SpokenTurn]] = {}
+    others: dict[str, list[str]] = {}
+    for fields in _rows(text, "recording, channel, speaker, start, end"):
+        recording, channel, speaker, start, end = fields[:5]
+        words, more = fields[5:], dict[str, str]()
+        if words and words[0].startswith("<") and words[0].endswith(">"):  # labels, such as <o,f0,male>
+            more["labels"], words = words[0][1:-1], words[1:]
+        if any("{" in word or word == "@" for word in words):
+            more["alternatives"] = " ".join(words)
+        said = " ".join(words)
+        while (first := _ALTERNATIVES.sub(r"\1", said)) != said:  # they may be nested
+            said = first
+        said = " ".join(word for word in said.split() if word != "@")
+        if said and said.lower() not in _IGNORED:
+            name = None if speaker == "unknown" else speaker
+            found.setdefault(recording, []).append(
+                SpokenTurn(said, ms(start), ms(end), name, channel=channel, source=more or None)
+            )
+        else:
+            others.setdefault(recording, []).append(" ".join(fields))
+    return [(name, _rest(text, others.get(name)) | from_turns(_channels(turns))) for name, turns in found.items()]
+
+
+def rttm(text: str) -> dict[str, list[tuple[int, int, str]]]:
+    """Read who speaks when from RTTM. Source: NIST Rich Transcription 2009 evaluation plan, appendix A.
+
+    Returns:
+        Start and end in milliseconds and speaker of each turn, by recording.
+    """
+    found: dict[str, list[tuple[int, int, str]]] = {}
+    for fields in _rows(text):
+        if fields[0] != "SPEAKER":
+            continue
+        try:
+            recording, start, length, speaker = fields[1], ms(fields[3]), ms(fields[4]), fields[7]
+        except (IndexError, ValueError):
+            raise PayloadError(
+                "a line of an RTTM file must be SPEAKER, recording, channel, start, duration, two fields and the "
+                f"speaker, but is {' '.join(fields)[:60]!r}"
+            ) from None
+        if start is not None and length is not None:
+            found.setdefault(recording, []).append((start, start + length, speaker))
+    return found
+
+
+def turns_of_rttm(text: str) -> list[tuple[str, dict[str, Any]]]:
+    """Read who speaks when from RTTM alone: turns without text, by recording. Other lines are in "other_lines"."""
+    others = [fields for fields in _rows(text) if fields[0] != "SPEAKER"]
+    found = []
+    for name, turns in rttm(text).items():
+        rest = _rest(text, [" ".join(fields) for fields in others if fields[1:2] == [name]])
+        found.append((name, rest | from_turns([SpokenTurn("", *turn) for turn in sorted(turns)])))
+    return found
+
+
+def with_speakers(payload: Mapping[str, Any], text: str, recording: str | None = None) -> dict[str, Any]:
+    """Join the speakers of an RTTM file to the words of a transcript.
+
+    A word gets the speaker of the turn that overlaps it longest (in ms; the first of equals). A word without times, or
+    without any overlap, gets none.
+
+    Args:
+        payload: A transcript, as a payload of the interface with `words`.
+        text: Content of the RTTM file.
+        recording: Name of the recording in the RTTM file. None (default): the file has only one.
+
+    Returns:
+        The payload with the speakers. Consecutive words of one speaker make a turn. Words keep their other fields.
+
+    Raises:
+        PayloadError: The payload has no list of words, the text is not RTTM, or it has several recordings or not this
+            one.
+
+    Example:
+        >>> words = [{"text": "Hi", "start": 0, "end": 400}, {"text": "Yes", "start": 500, "end": 900}]
+        >>> line = "SPEAKER x 1 0.000 0.450 <NA> <NA> Ann <NA> <NA>"
+        >>> [word["speaker"] for word in with_speakers({"id": "a", "words": words}, line)["words"]]
+        ['Ann', None]
+    """
+    if not isinstance(payload, Mapping) or not isinstance(payload.get("words"), list):
+        given = "a dict without it" if isinstance(payload, Mapping) else type(payload).__name__
+        raise PayloadError(
+            f"payload must be a dict with the list words, got {given}; pass the transcript as the service returned it"
+        )
+    found = rttm(text) if isinstance(text, str) else {}
+    if not found:
+        raise PayloadError("text has no line that begins with SPEAKER; pass the content of an RTTM file, not its name")
+    if recording is None and len(found) != 1:
+        raise PayloadError(f"the RTTM file has {len(found)} recordings; pass recording=..., one of {', '.join(found)}")
+    turns = next(iter(found.values())) if recording is None else found.get(recording)
+    if turns is None:
+        raise PayloadError(f"the RTTM file has no recording {recording!r}; it has {', '.join(found)}")
+    begins, ends = (np.array([turn[side] for turn in turns], np.float64) for side in (0, 1))
+
+    def speaker(start: Any, end: Any) -> str | None:
+        if not isinstance(start, int | float) or not isinstance(end, int | float):
+            return None
+        overlaps = np.minimum(ends, end) - np.maximum(begins, start)
+        longest = int(overlaps.argmax())
+        return turns[longest][2] if overlaps[longest] > 0 else None
+
+    own_words = [word if isinstance(word, Mapping) else {} for word in payload["words"]]
+    words = [
+        SpokenWord(
+            str(word.get("text") or ""),
+            word.get("start"),
+            word.get("end"),
+            None,
+            speaker(word.get("start"), word.get("end")),
+            word.get("channel"),
+        )
+        for word in own_words
+    ]
+    kept = {name: value for name, value in payload.items() if name not in ("words", "utterances", "status")}
+    joined = from_words(words, **kept)
+    for word, own in zip(joined["words"], own_words, strict=True):  # turns have the same objects
+        word.update({**own, "speaker": word["speaker"]})
+    return joined
+
+
+def _rows(text: str, needed: str = "") -> Iterator[list[str]]:
+    """Yield the fields of each line that is not a comment.
+
+    Raises:
+        PayloadError: A line has fewer fields than are needed.
+    """
+    for n, line in enumerate(lines_of(text), 1):
+        fields = line.split()
+        if not fields or fields[0].startswith(";;"):
+            continue
+        if len(fields) < needed.count(",") + bool(needed):
+            raise PayloadError(f"line {n} must begin with {needed}, but is {line.strip()[:60]!r}")
+        yield fields
+
+
+def _channels(rows: list[Any]) -> list[Any]:
+    """Sort the rows of several channels by start; leave the channel out if there is only one."""
+    several = len({row.channel for row in rows}) > 1
+    return in_time(rows) if several else [row._replace(channel=None) for row in rows]
