@@ -47,6 +47,22 @@ def test_columns_and_rows_are_selected(filled: voxframe.Corpus) -> None:
     assert filled.table("words", columns="text", where=("speaker", "==", "B"))["text"].to_list() == ["Hello!"] * 3
 
 
+def test_rows_without_their_id_are_those_of_the_transcripts(corpus: voxframe.Corpus) -> None:
+    """A read without `transcript_id`, or without any column, has the rows of the transcripts, in the order of ids."""
+    texts = {"a": ["One."], "b": ["Two", "three."], "c": ["Four", "five", "six."], "d": ["Seven."]}
+    documents = [
+        {"id": name, "status": "completed", "words": [{"text": w, "start": 0, "end": 9, "speaker": "A"} for w in words]}
+        for name, words in texts.items()
+    ]
+    corpus.add([json.dumps(document).encode() for document in documents])
+    corpus.corrections.set("c", {0: "Four and six."})  # its rows are in another file
+    texts["c"] = ["Four", "and", "six."]
+    for ids in (["d", "b"], ["c", "a"], ["d", "c", "b", "a"]):
+        words = corpus.table("words", ids, columns=["text"])
+        assert words["text"].to_list() == [word for name in ids for word in texts[name]]
+        assert corpus.table("words", ids, columns=[]).shape == (len(words), 0)
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [

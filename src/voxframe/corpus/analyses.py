@@ -98,7 +98,7 @@ class _Input(NamedTuple):
 
 
 class _Outcome(NamedTuple):
-    """Result for one transcript, and the reason if it has no analysis."""
+    """The status of one transcript, and the reason if it has no analysis."""
 
     status: str
     reason: str
@@ -335,14 +335,14 @@ class Analyses:
             self._archive.write_table("transcript", self._archive.make(transcript_id, "transcript"))
 
     def _analyze(
-        self, ids: Sequence[str], options_of_call: Mapping[str, Any], workers: int | None, *, progress: bool | None
+        self, ids: Sequence[str], requested: Mapping[str, Any], workers: int | None, *, progress: bool | None
     ) -> dict[str, _Outcome]:
         """Store the analyses of transcripts as they are made. Return what became of each."""
         results: dict[str, _Outcome] = {}
 
         def sources() -> Iterator[tuple[str, _Input, dict[str, Any]]]:
             for transcript_id in ids:
-                task = self._task(transcript_id, options_of_call)
+                task = self._task(transcript_id, requested)
                 if isinstance(task, _Outcome):
                     results[transcript_id] = task
                     bar.update()
@@ -367,8 +367,8 @@ class Analyses:
             )
         return results
 
-    def _task(self, transcript_id: str, options_of_call: Mapping[str, Any]) -> tuple[_Input, dict[str, Any]] | _Outcome:
-        """Return what to analyse, and the options: those of an earlier analysis are kept."""
+    def _task(self, transcript_id: str, new: Mapping[str, Any]) -> tuple[_Input, dict[str, Any]] | _Outcome:
+        """Return what to analyse, and the options: the new ones, and those of an earlier analysis."""
         archive = self._archive
         try:
             stored = archive.stored(transcript_id, "transcript")
@@ -381,7 +381,7 @@ class Analyses:
             return _Outcome("failed", str(error))
         analysis = {} if stored.analysis is None else orjson.loads(stored.analysis)
         old = analysis.get("fields", {})
-        requested = {name: old[name] for name in (*USUAL, *OTHERS) if name in old} | dict(options_of_call)
+        requested = {name: old[name] for name in (*USUAL, *OTHERS) if name in old} | dict(new)
         if analysis.get("source") == source.digest and all(old.get(name) == value for name, value in requested.items()):
             return _Outcome("unchanged", "")
         if reason := _unfit(source):
@@ -475,10 +475,10 @@ def main() -> None:
     analyze, out = find(), sys.stdout.buffer
     sys.stdout = sys.stderr  # nothing else is written between the answers
     for line in sys.stdin.buffer:
-        document, given = orjson.loads(line)
+        document, options = orjson.loads(line)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")
-            result = _tried(analyze, document, given)
+            result = _tried(analyze, document, options)
         if isinstance(result, dict) and caught:
             result[_WARNINGS] = [(warning.category.__name__, str(warning.message)) for warning in caught]
         out.write(orjson.dumps(result) + b"\n")

@@ -17,7 +17,7 @@ from voxframe.corpus.ledger import Ledger
 class CachedAnswer:
     """A cached response, or a language-model request without a response yet."""
 
-    request: Mapping[str, Any]  # the request
+    request: Mapping[str, Any]
     content: bytes  # the response as received; empty if there is none
     created: datetime  # time when the response arrived, or when the pending request was sent, UTC
 

@@ -82,7 +82,7 @@ class Archive:
         self.names = NameLog(self.catalog)
         self.ledger = Ledger(self.catalog)
         self.recordings = RecordingNames(self.store, self.ledger)
-        self.merges = True
+        self.merges = True  # small parts are merged after writes
         self._is_checked = False
         self._merging: threading.Thread | None = None
 
@@ -193,13 +193,13 @@ class Archive:
             located = Located({} if member is None else {transcript_id: member})
             return None if member is None else {n: assemble(self.files, n, [transcript_id], located) for n in names}
 
-        by_name: Mapping[str, pa.Table] | None = self._steady(read)
-        if by_name is None:
+        tables: Mapping[str, pa.Table] | None = self._steady(read)
+        if tables is None:
             new = self.make(transcript_id, view)
             with contextlib.suppress(OSError, CorpusError):  # a corpus on a read-only or full disk can still be read
                 self.write_table(view, new)
-            by_name = new.exact_tables()
-        return {name: by_name[name] for name in names}
+            tables = new.exact_tables()
+        return {name: tables[name] for name in names}
 
     def current(self, name: str, transcript_id: str) -> pa.Table:
         """Return one table of one transcript with its edits applied."""
@@ -302,11 +302,8 @@ class Archive:
 
     def sent(self, transcript_id: str, names: Collection[str] = ()) -> dict[str, pa.Table]:
         """Return the tables of a transcript that edits are applied to: those of the turns, and those in `names`."""
-        names_of_tables = [
-            *TURN_TABLES,
-            *(name for name in names if view_of(name) == "transcript" and name not in TURN_TABLES),
-        ]
-        tables = self.tables(transcript_id, names_of_tables)
+        stored = [*TURN_TABLES, *(n for n in names if view_of(n) == "transcript" and n not in TURN_TABLES)]
+        tables = self.tables(transcript_id, stored)
         for view in EXPORTS:
             if view in names and self.has(transcript_id, view):
                 tables[view] = self.table(view, transcript_id)
@@ -560,7 +557,7 @@ class Archive:
         return _joined(mark, self.store.stamp(transcript_id, "transcript"))
 
     def _pending(self, view: View, ids: Sequence[str], located: Located) -> list[str]:
-        """Sort transcripts into `found`. Return those with tables that must be made."""
+        """Sort transcripts into `located`. Return those with tables that must be made."""
         several = len(ids) > _MANY
         members = self.files.members(view, None if several else ids)
         marks = self._stamps(view) if several else {i: self._stamp(i, view) for i in ids}

@@ -121,7 +121,7 @@ def _with_sums(db: sqlite3.Connection) -> sqlite3.Connection:
 
 def _bad_rows(db: sqlite3.Connection, names: Iterable[str]) -> dict[str, list[int]]:
     """Return the rows of each table that have a wrong checksum, by their numbers."""
-    reasons = {}
+    by_table = {}
     for name in names:
         differs = f"sum IS NOT {_sum_of(name, _TABLES[name].columns)}"
         try:
@@ -136,8 +136,8 @@ def _bad_rows(db: sqlite3.Connection, names: Iterable[str]) -> dict[str, list[in
                 except sqlite3.OperationalError:
                     bad.append(row)
         if bad:
-            reasons[name] = bad
-    return reasons
+            by_table[name] = bad
+    return by_table
 
 
 def _is_damage(error: Exception) -> bool:
@@ -150,7 +150,7 @@ class Writing:
     """A transaction: changes of the catalog, which are recorded before they are committed."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
-        self.db = db
+        self.db = db  # for changes of tables that are not recorded
         self.lines: list[bytes] = []
 
     def put(self, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -560,14 +560,14 @@ class Catalog:
 
     def _is_behind(self, db: sqlite3.Connection) -> bool:
         """Return True if something was recorded that the catalog lacks, because a process died, or the power went."""
-        sizes = dict(db.execute("SELECT file, bytes FROM log"))
-        return any(size > sizes.get(name, 0) for name, size in self.records.sizes().items())
+        applied = dict(db.execute("SELECT file, bytes FROM log"))
+        return any(size > applied.get(name, 0) for name, size in self.records.sizes().items())
 
     def _replay(self, db: sqlite3.Connection, *, whole: bool = False) -> None:
         """Repeat what was recorded since the last change, or all of it and the notes of payloads."""
-        sizes = {} if whole else dict(db.execute("SELECT file, bytes FROM log"))
+        applied = {} if whole else dict(db.execute("SELECT file, bytes FROM log"))
         for name, size in self.records.sizes().items():
-            for record in self.records.read(name, min(size, sizes.get(name, 0))):
+            for record in self.records.read(name, min(size, applied.get(name, 0))):
                 try:
                     _apply(db, record)
                 except (KeyError, TypeError, AttributeError, sqlite3.InterfaceError) as error:

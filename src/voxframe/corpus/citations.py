@@ -57,9 +57,9 @@ class Citation:
 
 def citations(answer: str, search: Callable[..., pd.DataFrame], ids: Sequence[str]) -> list[Citation]:
     """Find sentences and quotations of an answer that occur in transcripts, in the order of the answer."""
-    passages_cited: list[Citation] = []
+    cited: list[Citation] = []
     for begin, end in _passages(answer):
-        if passages_cited and begin < passages_cited[-1].end:
+        if cited and begin < cited[-1].end:
             continue  # a quotation inside a sentence already found
         query = " ".join(spoken(answer[begin:end].replace("*", " ")))
         try:
@@ -67,8 +67,8 @@ def citations(answer: str, search: Callable[..., pd.DataFrame], ids: Sequence[st
         except OptionError:  # no words in it
             continue
         if len(rows):
-            passages_cited.append(_citation(begin, end, rows.iloc[0]))
-    return passages_cited
+            cited.append(_citation(begin, end, rows.iloc[0]))
+    return cited
 
 
 def _passages(answer: str) -> Iterator[tuple[int, int]]:

@@ -118,12 +118,12 @@ def ids_of(where: Where | None) -> set[str] | None:
 
 
 def expression(name: str, where: Where | None, *, person: bool = False) -> pc.Expression | None:
-    """Return conditions as a pyarrow expression, or None if there are none; the arguments are those of `checked`."""
+    """Return conditions as a pyarrow expression, or None if there are none. `person`: they may use the column."""
     if where is None or isinstance(where, pc.Expression):
         return where
     parts = clauses(where)
     for column, *_ in itertools.chain.from_iterable(parts):
-        check_column(name, column, person=person)
+        _check_column(name, column, person=person)
     schema = CORPUS_TABLES[name].arrow
     schema = schema.append(PERSON) if person else schema
     return reduce(or_, (all_of(clause, schema) for clause in parts)) if parts else None
@@ -133,7 +133,7 @@ def checked_columns(name: str, columns: Sequence[str] | None, *, person: bool = 
     """Return the names of the columns to read; None for all."""
     chosen = None if columns is None else list(dict.fromkeys(name_list(columns)))
     for column in chosen or ():
-        check_column(name, column, person=person)
+        _check_column(name, column, person=person)
     return chosen
 
 
@@ -172,9 +172,8 @@ def _condition(column: str, operator: str, value: Any, dtype: pa.DataType) -> pc
         values = [_fitting(item, column, dtype, refused) for item in value]
         if any(item is not None for item in values):
             return pq.filters_to_expression([(column, operator, values)])
-        condition = (
-            pc.field(column).is_null() if values else pc.scalar(False)
-        )  # Arrow would give the list the type null
+        # Arrow would give a list of nulls, and an empty one, the type null.
+        condition = pc.field(column).is_null() if values else pc.scalar(False)
         return condition if operator == "in" else ~condition
     if operator in ("like", "not like"):
         if not isinstance(value, str) or _kind(dtype) is not _KINDS[0]:
@@ -234,7 +233,7 @@ def _in_zone(moment: pd.Timestamp, dtype: pa.DataType, refused: Callable[[str], 
     return moment.tz_localize(dtype.tz) if dtype.tz and moment.tz is None else moment
 
 
-def check_column(name: str, column: str, *, person: bool) -> None:
+def _check_column(name: str, column: str, *, person: bool) -> None:
     """Check that a table has a column."""
     names = CORPUS_TABLES[name].names
     if column not in names and not (person and column == PERSON.name and "speaker" in names):

@@ -318,7 +318,7 @@ class Corpus:
         self._archive.report_missing()
         chosen = None if ids is None else identifiers(ids)  # an iterator is read once
         frame = self._query.table(name, chosen, columns, where, metadata, limit, category, corrected=corrected)
-        if frame.empty and limit != 0:
+        if not len(frame) and limit != 0:
             report = self._query.report_empty if where is None else self._query.report_no_rows
             report(name, chosen)
         return suited(frame, category=category, timedeltas=timedeltas)

@@ -203,9 +203,7 @@ class Exporter:
                     "or pass a directory"
                 )
             tables_of_parts = [[part[name] for name in chosen] for part in self._counted(parts, card)]
-            whole, *turns = (
-                pd.concat(frames_of_table, ignore_index=True) for frames_of_table in zip(*tables_of_parts, strict=True)
-            )
+            whole, *turns = (pd.concat(frames, ignore_index=True) for frames in zip(*tables_of_parts, strict=True))
             if kind not in TABLE_FORMATS:
                 return write({"words": whole, "utterances": turns[0]}, target, kind, overwrite=overwrite)
             with file(target, overwrite=overwrite) as out:
@@ -358,8 +356,8 @@ def _recordings(
 
 def _columns_of(name: str, about: tuple[pa.Table, list[str]] | None, *, by_person: bool) -> list[str]:
     """Return the columns of an exported table."""
-    stored = CORPUS_TABLES[name].names if name in CORPUS_TABLES else []
-    return [*stored, *(about[1] if about else ()), *([PERSON.name] if by_person and "speaker" in stored else ())]
+    columns = CORPUS_TABLES[name].names if name in CORPUS_TABLES else []
+    return [*columns, *(about[1] if about else ()), *([PERSON.name] if by_person and "speaker" in columns else ())]
 
 
 def _columns(about: pa.Table, metadata: Wanted, partition_by: Sequence[str]) -> list[str]:
@@ -394,11 +392,10 @@ def apply_edits(
     changes = changes.assign(applied=applied).sort_index()
     if not all(applied):
         left = changes[~changes["applied"]]
-        shown = [
-            f"{change.action} of turn {change.utterance_idx}" for change in left.head(_SHOWN).itertuples()
-        ] + refused[:1]
+        examples = [f"{row.action} of turn {row.utterance_idx}" for row in left.head(_SHOWN).itertuples()]
+        reasons = "; ".join(examples + refused[:1])
         warnings.warn(
-            f"{len(left)} of {len(changes)} changes in {os.fspath(file)!r} were not applied: {'; '.join(shown)}",
+            f"{len(left)} of {len(changes)} changes in {os.fspath(file)!r} were not applied: {reasons}",
             CorpusWarning,
             stacklevel=caller(),
         )
@@ -559,13 +556,11 @@ class Publisher:
     def _about(self, partition_by: Sequence[str], metadata: Wanted, delta: DeltaTarget) -> pa.Table:
         """Return the metadata columns to publish, with `transcript_id`."""
         about = self._metadata.to_arrow()
-        columns_of_tables = {column for table in CORPUS_TABLES.values() for column in table.names}.difference(
-            RECORDING_COLUMNS
-        )
+        taken = {column for table in CORPUS_TABLES.values() for column in table.names} - {*RECORDING_COLUMNS}
         for name, kind in delta.partition_columns().items():
-            if name in partition_by and name not in {*columns_of_tables, *about.column_names}:
+            if name in partition_by and name not in {*taken, *about.column_names}:
                 about = about.append_column(name, pa.nulls(len(about), kind))
-        about = apart(about.select(["transcript_id", *_columns(about, metadata, partition_by)]), columns_of_tables)
+        about = apart(about.select(["transcript_id", *_columns(about, metadata, partition_by)]), taken)
         return about.drop_columns([f.name for f in about.schema if pa.types.is_null(f.type)])
 
     def _fingerprints(self, tables: Sequence[str], about: pa.Table) -> tuple[dict[str, str], list[str]]:

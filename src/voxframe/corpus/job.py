@@ -28,11 +28,11 @@ class Job:
 
     key: str  # hash of the media, the options and the service
     source: str  # path or URL of the recording
-    service: str  # name of the service
-    options: str  # options as JSON
-    state: State = "planned"  # state of the job
+    service: str
+    options: str  # as JSON
+    state: State = "planned"
     media: str = ""  # identity of the media: the hash of its bytes, or its URL
-    transcript_id: str | None = None  # transcript id, once the service returned one
+    transcript_id: str | None = None  # None until the service returns one
     attempts: int = 0  # number of requests that were sent for it
     error: str | None = None  # reason why it failed, or what interrupted the last attempt
     audio_duration_s: float | None = None  # duration of the media in seconds, if known
@@ -40,14 +40,12 @@ class Job:
     metadata: str = "{}"  # columns about the recording, as JSON
     created: datetime | None = None  # time when it was added to the ledger, UTC
     sent: datetime | None = None  # time of the last request, UTC
-    # time of the last request by the machine's monotonic clock, which restarts with the machine
-    sent_clock_s: float | None = None
+    sent_clock_s: float | None = None  # the same by the machine's monotonic clock, which restarts with the machine
     sent_order: int | None = None  # position of the last request among all requests and responses of this ledger
-    # Position of the response that held the transcript id. It orders requests and responses even if the clock
-    # changes
+    # Position of the response with the transcript id. It orders requests and responses even if the clock changes.
     answered_order: int | None = None
     updated: datetime | None = None  # time of the last change of state, UTC
-    recording: str | None = None  # Short name of the recording. The ledger sets it if it is None
+    recording: str | None = None  # short name of the recording; the ledger sets it if it is None
 
 
 JOB_COLUMNS = tuple(f.name for f in fields(Job))
@@ -65,13 +63,13 @@ _STEPS: Mapping[State, int] = {
 _FROM_NOTHING = (("audio_start_from", 0), ("speech_threshold", 0))
 
 
-def new_job(source: str, media: str, options: Mapping[str, Any], service: str, **fields: Any) -> Job:
+def new_job(source: str, media: str, options: Mapping[str, Any], service: str, **columns: Any) -> Job:
     """Return a job that has not been sent."""
-    sent_options = {k: v for k, v in options.items() if v not in (DEFAULTS.get(k), []) and not k.startswith("webhook_")}
-    sent_options = {k: v for k, v in sent_options.items() if (k, v) not in _FROM_NOTHING}
-    spelled = json.dumps(sent_options, sort_keys=True, ensure_ascii=False)
+    relevant = {k: v for k, v in options.items() if v not in (DEFAULTS.get(k), []) and not k.startswith("webhook_")}
+    relevant = {k: v for k, v in relevant.items() if (k, v) not in _FROM_NOTHING}
+    spelled = json.dumps(relevant, sort_keys=True, ensure_ascii=False)
     key = hashlib.sha256(json.dumps([media, spelled, service]).encode()).hexdigest()
-    return Job(key, storable(source), service, spelled, media=media, **fields)
+    return Job(key, storable(source), service, spelled, media=media, **columns)
 
 
 def merged(metadata: str, more: str) -> str:

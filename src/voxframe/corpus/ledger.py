@@ -124,24 +124,26 @@ class Ledger:
         several = "GROUP BY recording HAVING count(DISTINCT transcript_id) > 1"
         return {row[0] for row in self.catalog.rows(f"SELECT recording FROM ({_RECORDINGS}) {several}")}  # noqa: S608
 
-    def name_recordings(self, records: Mapping[str, tuple[str, str | None, str]]) -> dict[str, dict[str, str | None]]:
+    def name_recordings(
+        self, recordings: Mapping[str, tuple[str, str | None, str]]
+    ) -> dict[str, dict[str, str | None]]:
         """Name the recordings of transcripts that were not submitted from here. Known ones keep their names."""
         with self.catalog.writing() as tx:
-            ids = [json.dumps(list(records))]
+            ids = [json.dumps(list(recordings))]
             submitted = {
                 row[0]
                 for row in tx.rows(f"SELECT transcript_id FROM jobs WHERE transcript_id {_AMONG}", ids)  # noqa: S608
             }
             rows = tx.rows(f"SELECT {', '.join(_RECORD)} FROM recordings WHERE transcript_id {_AMONG}", ids)  # noqa: S608
-            recordings = {row[0]: dict(zip(_RECORD, row, strict=True)) for row in rows}
+            named = {row[0]: dict(zip(_RECORD, row, strict=True)) for row in rows}
             giver, new = NameGiver(tx.db), []
-            for transcript_id, (stem, source, audio) in records.items():
-                if transcript_id not in submitted and transcript_id not in recordings:
+            for transcript_id, (stem, source, audio) in recordings.items():
+                if transcript_id not in submitted and transcript_id not in named:
                     values = (transcript_id, giver.name(stem, audio), source, audio)
                     new.append(dict(zip(_RECORD, values, strict=True)))
-                    recordings[transcript_id] = new[-1]
+                    named[transcript_id] = new[-1]
             tx.put("recordings", new)
-            return recordings
+            return named
 
     @contextlib.contextmanager
     def naming(self) -> Iterator[Naming]:

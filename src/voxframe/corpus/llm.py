@@ -93,7 +93,7 @@ class Llm:
     def run(
         self,
         task: str,
-        fields_of_task: Mapping[str, Any],
+        task_fields: Mapping[str, Any],
         transcripts: Selection,
         options: LlmOptions,
         client: Client | None,
@@ -109,7 +109,7 @@ class Llm:
         if refresh not in (True, False, "lost"):
             raise OptionError(f"refresh must be True, False or 'lost', got {refresh!r}")
         llm_requests.body("any", options)  # validates the options before anything is sent
-        fields = {name: value for name, value in {**fields_of_task, **options}.items() if value is not None}
+        fields = {name: value for name, value in {**task_fields, **options}.items() if value is not None}
         with clear_errors(self._ledger.path.parent):
             batches = self._texts.batches(transcripts)
             ids = tuple(dict.fromkeys(i for batch in batches for i in batch.ids))
@@ -117,11 +117,9 @@ class Llm:
             if passages is None:
                 passages = PASSAGES if len(batches) > 1 and encoder.find() is not None else 0
             if passages:
-                questions = [
-                    f"{question['question']} {question.get('context') or ''}" for question in fields["questions"]
-                ]
-                passages_found = self._search.meaning.passages(questions, ids, passages, progress)
-                sent = [NumberedPassage(n, table) for n, table in enumerate(passages_found, 1)]
+                questions = [f"{item['question']} {item.get('context') or ''}" for item in fields["questions"]]
+                tables = self._search.meaning.passages(questions, ids, passages, progress)
+                sent = [NumberedPassage(n, table) for n, table in enumerate(tables, 1)]
                 texts = texts_together(passage.written() for passage in sent)
                 batches = [LlmBatch(ids, f"{PREAMBLE}\n\n{text}") for text in texts]
             requests = _Requests(self._texts, self._ledger, self._default_client, task, fields, client, refresh)
@@ -214,8 +212,8 @@ class _Requests:
         others = [transcript_id for transcript_id in batch.ids if transcript_id not in created]
         if not others:
             return None
-        mine = tuple(transcript_id for transcript_id in batch.ids if transcript_id in created)
-        return [*([LlmBatch(mine)] if mine else []), *self._texts.as_texts(others)]
+        by_id = tuple(transcript_id for transcript_id in batch.ids if transcript_id in created)
+        return [*([LlmBatch(by_id)] if by_id else []), *self._texts.as_texts(others)]
 
     def _new(self, key: str, batch: LlmBatch) -> LlmResponse:
         client = self._default_client.use(self._client)
@@ -298,8 +296,8 @@ def _restored(answer: answer_cache.CachedAnswer) -> LlmResponse:
 class LlmBatch:
     """Transcripts of one request."""
 
-    ids: tuple[str, ...]  # ids of the transcripts
-    text: str | None = None  # Their text, if it is sent. None (default): the service looks up the transcripts by id
+    ids: tuple[str, ...]
+    text: str | None = None  # their text, if it is sent; None: the service looks up the transcripts by id
 
 
 class LlmTexts:

@@ -142,12 +142,12 @@ class Metadata:
 
 def is_named(name: str, columns: Sequence[str] | None, where: Where | None, metadata: Wanted) -> bool:
     """Return True if a read uses columns that are not in its table."""
-    stored = _own(name)
+    of_table = _table_columns(name)
     asked = [columns] if isinstance(columns, str) else columns or ()
     return (
         bool(metadata)
-        or any(column not in stored for column in asked)
-        or any(column not in stored for column in _columns_of(where))
+        or any(column not in of_table for column in asked)
+        or any(column not in of_table for column in _columns_of(where))
     )
 
 
@@ -159,13 +159,13 @@ def resolve(
     resolved: list[list[Triple]] = []
     possible: set[str] | None = set()
     for clause in clauses(where):
-        mine = [triple for triple in clause if _is_about(triple[0], not_about, about)]
-        if not mine:
+        on_metadata = [triple for triple in clause if _is_about(triple[0], not_about, about)]
+        if not on_metadata:
             resolved.append(clause)
             possible = None
             continue
-        left = set(about.filter(all_of(mine, about.schema))[_ID].to_pylist())
-        rest = [triple for triple in clause if triple not in mine]
+        left = set(about.filter(all_of(on_metadata, about.schema))[_ID].to_pylist())
+        rest = [triple for triple in clause if triple not in on_metadata]
         resolved.append([(_ID, "in", sorted(left)), *rest])
         if possible is not None:
             possible |= left
@@ -183,12 +183,12 @@ def with_metadata(
     people: bool = True,
 ) -> pd.DataFrame:
     """Return a table with the requested metadata columns; see `Corpus.table`."""
-    stored, given = _own(name), about
-    about = apart(given, stored)
+    of_table, with_own_names = _table_columns(name), about
+    about = apart(with_own_names, of_table)
     asked = None if columns is None else [columns] if isinstance(columns, str) else list(columns)
-    new_names = dict(zip(given.column_names, about.column_names, strict=True))
+    new_names = dict(zip(with_own_names.column_names, about.column_names, strict=True))
     for column in (*(asked or ()), *_columns_of(where)):
-        if column not in stored and new_names.get(column, column) != column:
+        if column not in of_table and new_names.get(column, column) != column:
             raise CorpusError(
                 f"the metadata column {column!r} is called {new_names[column]!r} in the table {name!r}, because the "
                 "table has a column whose name differs only in case"
@@ -196,7 +196,7 @@ def with_metadata(
     rest, possible = resolve(name, where, about, people=people)
     ids = [i for i in about[_ID].to_pylist() if possible is None or i in possible]
     if asked is None:
-        return join(read(ids, None, rest), apart(given, CORPUS_TABLES[name].names), metadata)
+        return join(read(ids, None, rest), apart(with_own_names, CORPUS_TABLES[name].names), metadata)
     of_about = [column for column in asked if _is_about(column, _not_about(name, people=people), about)]
     frame = read(ids, list(dict.fromkeys([*(c for c in asked if c not in of_about), _ID])), rest)
     whole = join(frame, about, [*of_about, *chosen(about, metadata)])
@@ -247,17 +247,17 @@ def join(frame: pd.DataFrame, about: pa.Table, wanted: Wanted) -> pd.DataFrame:
 
 def chosen(about: pa.Table, wanted: Wanted) -> list[str]:
     """Return the names of the requested metadata columns, without those that the table has itself; see `apart`."""
-    names_of_about = [name for name in about.column_names if name != _ID]
+    available = [name for name in about.column_names if name != _ID]
     if isinstance(wanted, bool):
-        return names_of_about if wanted else []
+        return available if wanted else []
     names = []
     for name in dict.fromkeys(name_list(wanted)):
-        if name in RECORDING_COLUMNS and name not in names_of_about:
+        if name in RECORDING_COLUMNS and name not in available:
             continue
-        column = name if name in names_of_about else f"metadata_{name}"
-        if column not in names_of_about:
+        column = name if name in available else f"metadata_{name}"
+        if column not in available:
             raise CorpusError(
-                f"there is no metadata column {name!r}; the columns are: {', '.join(names_of_about) or '(none)'}. "
+                f"there is no metadata column {name!r}; the columns are: {', '.join(available) or '(none)'}. "
                 "corpus.metadata.set adds columns"
             )
         names.append(column)
@@ -284,15 +284,15 @@ def check_columns(columns: pd.Index[Any], key: str) -> None:
         )
 
 
-def _own(name: str) -> list[str]:
+def _table_columns(name: str) -> list[str]:
     """Return the columns of a table, without those about the recording, which are read like metadata."""
     return [c for c in CORPUS_TABLES[name].names if c not in RECORDING_COLUMNS] if name in CORPUS_TABLES else []
 
 
 def _not_about(name: str, *, people: bool) -> list[str]:
     """Return the columns of a table that are not metadata, with `person` if it has speakers."""
-    own = _own(name)
-    return [*own, PERSON.name] if people and "speaker" in own else own
+    columns = _table_columns(name)
+    return [*columns, PERSON.name] if people and "speaker" in columns else columns
 
 
 def _columns_of(where: Where | None) -> list[str]:

@@ -115,10 +115,10 @@ class People:
                 corrected = pd.Series(keys.map(turns), index=rows.index, dtype=object)
                 label = corrected.where(corrected.notna(), label)
         people = [(i, who, person) for i, of in self.all().items() for who, person in of.items()]
-        persons = pd.DataFrame(people, columns=["transcript_id", "label", "person"]).astype(object)
+        table = pd.DataFrame(people, columns=["transcript_id", "label", "person"]).astype(object)
         pairs = pd.DataFrame({"transcript_id": rows["transcript_id"].astype(object), "label": label})
-        people_of_rows = pairs.merge(persons, how="left", on=["transcript_id", "label"])["person"]
-        return pd.Series(people_of_rows.astype(TEXT).array, index=rows.index, name="person")
+        of_rows = pairs.merge(table, how="left", on=["transcript_id", "label"])["person"]
+        return pd.Series(of_rows.astype(TEXT).array, index=rows.index, name="person")
 
     def add_to(self, rows: pa.Table) -> pa.Table:
         """Return rows of a table with speakers, with the column `person`."""
@@ -172,8 +172,8 @@ class People:
         if not isinstance(columns, Mapping) or not columns:
             raise OptionError('by="metadata" needs the metadata column of each label, such as {"A": "agent"}')
         if unknown := [column for column in columns.values() if column not in about.columns]:
-            columns_text = ", ".join(about.columns.drop("transcript_id"))
-            raise OptionError(f"there is no metadata column {unknown[0]!r}; the columns are: {columns_text}")
+            available = ", ".join(about.columns.drop("transcript_id"))
+            raise OptionError(f"there is no metadata column {unknown[0]!r}; the columns are: {available}")
         people: dict[str, Any] = {row["transcript_id"]: row for row in about.to_dict("records")}
         return [
             (i, label, str(person))
@@ -187,11 +187,11 @@ class People:
             raise OptionError("a table of people needs the columns transcript_id or recording, speaker and person")
         pairs = {*zip(table["transcript_id"], table["speaker"], strict=True)}
         assigned = []
-        for value, label, person in zip(people[key], people["speaker"], people["person"], strict=True):
-            transcript_id = self._archive.recordings.id(value)
+        for recording, label, person in zip(people[key], people["speaker"], people["person"], strict=True):
+            transcript_id = self._archive.recordings.id(recording)
             if (transcript_id, label) not in pairs:
                 labels = ", ".join(table.loc[table["transcript_id"] == transcript_id, "speaker"]) or "no speakers"
-                raise OptionError(f"{value!r} has no speaker {label!r}; it has {labels}")
+                raise OptionError(f"{recording!r} has no speaker {label!r}; it has {labels}")
             assigned.append((transcript_id, label, None if pd.isna(person) else person))
         return assigned
 

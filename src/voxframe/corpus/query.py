@@ -222,8 +222,8 @@ class Query:
             table = self.arrow(name, ids[:0], columns, where, **options)
             at, size = 0, _AT_A_TIME
             while at < len(ids) and table.num_rows < limit:
-                few = ids[at : at + size]
-                table = pa.concat_tables([table, self.arrow(name, few, columns, where, **options)])
+                batch = ids[at : at + size]
+                table = pa.concat_tables([table, self.arrow(name, batch, columns, where, **options)])
                 at, size = at + size, 2 * size
         return attach(reading.to_frame(name, table.slice(0, limit)), self._archive.recordings)
 
@@ -246,11 +246,13 @@ class Query:
         if (allowed := conditions.ids_of(where)) is not None:
             ids = [transcript_id for transcript_id in ids if transcript_id in allowed]
         added = {*CORPUS_TABLES[name].names, _PERSON}.difference(TABLES[name].names)
-        of_condition = {column for column in {*TABLES[name].names, *added} if column in str(condition)}
-        needed = {*chosen, *of_condition, "transcript_id"}
+        text = str(condition)
+        of_condition = {column for column in {*TABLES[name].names, *added} if column in text}
+        needed = {*chosen, *of_condition}
         needed |= {*_NAMING} if needed & {SPEAKER_NAME.name, _PERSON} else set()
         needed |= {"text"} if TEXT_ORIGINAL.name in needed else set()
         needed |= {"word_count"} if name in EXPORTS and needed & added else set()
+        needed |= {"transcript_id"} if condition is not None or needed & added or not needed else set()
         whole = {*TABLES[name].names} <= needed
 
         def complete(rows: pa.Table) -> pa.Table:
@@ -469,11 +471,11 @@ def _partition(
 ) -> pd.DataFrame:
     """Return the rows of some transcripts. This runs in a worker."""
     query = _query(path)
-    frame_of_ids = query.table(name, ids, columns, metadata=metadata if columns is None else False)
-    if len(frame_of_ids) != rows or [query.source(name, transcript_id) for transcript_id in ids] != [*sources]:
+    table = query.table(name, ids, columns, metadata=metadata if columns is None else False)
+    if len(table) != rows or [query.source(name, transcript_id) for transcript_id in ids] != [*sources]:
         raise CorpusError(f"transcripts of {path} were replaced since Corpus.to_dask was called; call it again")
-    frame_of_ids.index = pd.RangeIndex(first, first + rows)
-    return frame_of_ids
+    table.index = pd.RangeIndex(first, first + rows)
+    return table
 
 
 @lru_cache(maxsize=8)

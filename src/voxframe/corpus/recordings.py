@@ -49,9 +49,9 @@ class RecordingNames:
 
     def table(self, ids: Sequence[str]) -> pa.Table:
         """Return `transcript_id`, `recording` and `source` of transcripts. Passwords in URLs are masked."""
-        few = ids if len(ids) < _FEW else None
+        of_few = ids if len(ids) < _FEW else None
         nothing: tuple[dict[str, str], dict[str, str | None]] = {}, {}
-        names, sources = self._steady(lambda: self._ledger.recordings(few), nothing) if ids else nothing
+        names, sources = self._steady(lambda: self._ledger.recordings(of_few), nothing) if ids else nothing
         shown = [source and masked(source) for source in map(sources.get, ids)]
         columns = [ids, [names.get(transcript_id, transcript_id) for transcript_id in ids], shown]
         return pa.table([pa.array(values, pa.string()) for values in columns], names=[_ID, *RECORDING_COLUMNS])
@@ -85,9 +85,9 @@ class RecordingNames:
         here = set(self._store.ids()) if len(texts) > _FEW else ()  # one listing instead of a look for each file
         return list(dict.fromkeys(text if text in here else self.id(text) for text in texts))
 
-    def id(self, name: str) -> str:
+    def id(self, text: str) -> str:
         """Return the id of a transcript, given the id or the name of its recording; an unknown text as it is."""
-        return one_id(name, lambda text: self._store.has(text, "transcript"), self.with_name)
+        return one_id(text, lambda text: self._store.has(text, "transcript"), self.with_name)
 
     def with_name(self, name: str) -> list[str]:
         """Return the ids of the transcripts of the recordings with a name, of jobs that are not finished, too."""

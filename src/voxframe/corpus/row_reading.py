@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -104,24 +105,33 @@ def assemble(
 ) -> pa.Table:
     """Return the rows of transcripts in the order of `ids`. `choose` selects rows of a file, and may add columns."""
     stored = TABLES[name].arrow if columns is None else pa.schema([TABLES[name].arrow.field(c) for c in columns])
-    places: dict[int, list[int]] = {}
+    places: dict[int, dict[int, str]] = {}
     for transcript_id in ids:
         member = located.members.get(transcript_id)
         if member is not None and transcript_id not in located.loose:
-            places.setdefault(member.part, []).append(member.place)
+            places.setdefault(member.part, {})[member.place] = transcript_id
+    groups = {part: groups_with(tables.groups(part, name), of_part) for part, of_part in places.items()}
 
     def chosen(rows: pa.Table) -> pa.Table:
         rows = _exact(rows, stored)
         return rows if choose is None else choose(rows)
 
-    def read(part: int) -> pa.Table:
-        groups = groups_with(tables.groups(part, name), places[part])
-        return chosen(tables.read(part, name, groups, _stored(tables, part, name, columns)))
+    def read(part: int) -> tuple[pa.Table, dict[str, tuple[int, int]]]:
+        rows = chosen(tables.read(part, name, groups[part], _stored(tables, part, name, columns)))
+        if choose is not None:
+            return rows, runs_of(rows["transcript_id"])
+        # If no rows are left out, their numbers are those of the layout, and `transcript_id` need not be read.
+        layout = [tables.groups(part, name)[group] for group in groups[part]]
+        counts = [count for group in layout for count in group.rows]
+        starts = accumulate(counts, initial=0)
+        members = [place for group in layout for place in group.members]
+        runs = zip(members, starts, counts, strict=False)  # the last start is the end
+        return rows, {places[part][n]: (start, count) for n, start, count in runs if n in places[part]}
 
     # Arrow decodes the columns of a file on several cores, but a long text is nearly all of its table.
-    parts = [part for part in places if groups_with(tables.groups(part, name), places[part])]
-    wholes = in_threads(read, parts, pa.cpu_count())
-    runs = [runs_of(whole["transcript_id"]) for whole in wholes]
+    parts = [part for part in places if groups[part]]
+    of_parts = in_threads(read, parts, pa.cpu_count())
+    wholes, runs = [rows for rows, _ in of_parts], [runs for _, runs in of_parts]
     numbers = {part: number for number, part in enumerate(parts)}
     of, starts, counts = np.zeros((3, len(ids)), np.int64)  # of each transcript: which whole, and which of its rows
     for n, transcript_id in enumerate(ids):

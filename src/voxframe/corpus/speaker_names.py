@@ -38,9 +38,9 @@ def unchanged(positions: Iterable[int], made_for: Mapping[int, Fingerprint], tur
 class SpeakerNames:
     """Names of the speakers of one transcript."""
 
-    # name of each speaker by label ("A"; "channel 1" if only channels are known)
+    # Name of each speaker by label ("A"; "channel 1" if only channels are known).
     speakers: Mapping[str, str] = field(default_factory=dict)
-    # speaker of single turns by `utterance_idx`: a label or a name
+    # Speaker of single turns by `utterance_idx`: a label or a name.
     turns: Mapping[int, str] = field(default_factory=dict)
     made: str = ""  # time of the change, UTC
     made_for: Mapping[int, Fingerprint] = field(default_factory=dict)  # fingerprints that these turns had at that time
@@ -124,16 +124,16 @@ def checked_mapping(value: object, description: str, example: str) -> dict[Any, 
 
 
 def with_names(
-    table: pa.Table, names_of: Mapping[str, SpeakerNames], turns_of: Callable[[str], pa.Table] | None = None
+    table: pa.Table, by_id: Mapping[str, SpeakerNames], turns_of: Callable[[str], pa.Table] | None = None
 ) -> pa.Table:
     """Return a table with the column `speaker_name` after `speaker`."""
     if "speaker" not in table.column_names or SPEAKER_NAME.name in table.column_names:
         return table
     name = table["speaker"]
-    ids = pa.array(list(names_of), pa.string())
-    rows = np.flatnonzero(pc.is_in(table["transcript_id"], ids)) if names_of else np.empty(0, int)
+    ids = pa.array(list(by_id), pa.string())
+    rows = np.flatnonzero(pc.is_in(table["transcript_id"], ids)) if by_id else np.empty(0, int)
     if len(rows):
-        named = _names_of(table.take(pa.array(rows)), names_of, turns_of)
+        named = _names_of(table.take(pa.array(rows)), by_id, turns_of)
         source = np.arange(len(table))
         source[rows] = len(table) + np.arange(len(rows))
         name = pa.chunked_array([*name.chunks, *named.chunks], pa.string()).take(pa.array(source))
@@ -141,20 +141,18 @@ def with_names(
 
 
 def _names_of(
-    table: pa.Table, names_of: Mapping[str, SpeakerNames], turns_of: Callable[[str], pa.Table] | None
+    table: pa.Table, by_id: Mapping[str, SpeakerNames], turns_of: Callable[[str], pa.Table] | None
 ) -> pa.ChunkedArray:
     name = table["speaker"]
-    speakers = {f"{i}\0{label}": who for i, names in names_of.items() for label, who in names.speakers.items()}
+    speakers = {f"{i}\0{label}": who for i, names in by_id.items() for label, who in names.speakers.items()}
     if speakers:
         name = _replaced(_key(table["transcript_id"], voices_of(table)), speakers, name)
-    corrected = {
-        f"{i}\0{position}": names.of_turn(position) for i, names in names_of.items() for position in names.turns
-    }
+    corrected = {f"{i}\0{position}": names.of_turn(position) for i, names in by_id.items() for position in names.turns}
     if corrected and "utterance_idx" in table.column_names:
         name = _replaced(_key(table["transcript_id"], pc.cast(table["utterance_idx"], pa.string())), corrected, name)
     elif corrected and turns_of is not None:
         here = set(table["transcript_id"].unique().to_pylist())
-        for transcript_id, names in names_of.items():
+        for transcript_id, names in by_id.items():
             if not names.turns or transcript_id not in here:
                 continue
             of_it = pc.equal(table["transcript_id"], transcript_id)

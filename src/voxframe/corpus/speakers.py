@@ -363,7 +363,7 @@ class Speakers:
     def _labels(self, transcript_id: str) -> list[str]:
         labels: dict[str, None] = {}
         for name in ("utterances", "words", "sentiments"):
-            table, located = self._archive.read(name, [transcript_id], ["transcript_id", "speaker", "channel"])
+            table, located = self._archive.read(name, [transcript_id], ["speaker", "channel"])
             for _, error in located.bad:
                 raise error
             labels |= dict.fromkeys(voice for voice in voices_of(table).unique().to_pylist() if voice)

@@ -60,10 +60,10 @@ _TRIES = 10
 class Stored(NamedTuple):
     """A payload with the marks of its file."""
 
-    raw: bytes  # the payload
+    raw: bytes
     content: str  # hash of the compressed payload, or of the file if another program wrote it; and of the analysis
-    stamp: str  # A text that changes if the file is replaced
-    # result of `corpus.analyze`, as a JSON object: `fields` of the payload, and what they were made from
+    stamp: str  # a text that changes if the file is replaced
+    # Result of `corpus.analyze`, as a JSON object: `fields` of the payload, and what they were made from.
     analysis: bytes | None = None
 
     @property
@@ -124,8 +124,8 @@ class Store:
 
     def raw(self, transcript_id: str, view: View) -> bytes | None:
         """Return the payload as received, or None if it is not stored; see `read`."""
-        payload = self.read(transcript_id, view)
-        return None if payload is None else payload.raw
+        stored = self.read(transcript_id, view)
+        return None if stored is None else stored.raw
 
     def read(self, transcript_id: str, view: View) -> Stored | None:
         """Return the payload as received with the marks of this very file, or None if it is not stored."""
@@ -173,8 +173,8 @@ class Store:
         note = _note(self._raw_path(transcript_id, view))
         if note is not None:
             return _content(note)
-        payload = self.read(transcript_id, view)  # a file that was written by another program
-        return None if payload is None else payload.content
+        stored = self.read(transcript_id, view)  # a file that was written by another program
+        return None if stored is None else stored.content
 
     def submissions(self) -> Iterator[dict[str, Any]]:
         """Yield the records of submissions that are stored with payloads."""

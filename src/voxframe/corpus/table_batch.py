@@ -74,26 +74,26 @@ class TableBatch:
         """Make the tables of a payload now, or together with those of the next ones. One thread may call this."""
         if document is None and view == "transcript":
             document = frames.decode_transcript(raw)
-        payload = _Held(transcript_id, view, raw, stored, failed, document)
+        held = _Held(transcript_id, view, raw, stored, failed, document)
         if document is None:
-            self._make_alone(payload)
+            self._make_alone(held)
             return
-        self._held.append(payload)
-        if len(self._held) == TOGETHER or sum(len(held.raw) for held in self._held) >= BYTES_TOGETHER:
+        self._held.append(held)
+        if len(self._held) == TOGETHER or sum(len(item.raw) for item in self._held) >= BYTES_TOGETHER:
             self.make_held()
 
     def make_held(self) -> None:
         """Make the tables of the payloads that were held."""
         if not self._held:
             return
-        ids = [payload.transcript_id for payload in self._held]
-        together = frames.tables_together([payload.document for payload in self._held], ids) if len(ids) > 1 else None
-        for place, payload in enumerate(self._held):
+        ids = [held.transcript_id for held in self._held]
+        together = frames.tables_together([held.document for held in self._held], ids) if len(ids) > 1 else None
+        for place, held in enumerate(self._held):
             if together is None:
-                self._make_alone(payload)
+                self._make_alone(held)
             else:
-                self._storing[payload.transcript_id] = _Storing(
-                    payload.view, payload.stored, new_member(payload.transcript_id, together[place])
+                self._storing[held.transcript_id] = _Storing(
+                    held.view, held.stored, new_member(held.transcript_id, together[place])
                 )
         self._held = []
         self._settle_all_but(_AHEAD)
@@ -110,7 +110,7 @@ class TableBatch:
 
     def settle(self, transcript_id: str) -> None:
         """Wait until no payload of a transcript is being stored."""
-        if any(held.transcript_id == transcript_id for held in self._held):
+        if any(item.transcript_id == transcript_id for item in self._held):
             self.make_held()
         while transcript_id in self._storing:
             self._settle_first()

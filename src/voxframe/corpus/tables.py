@@ -79,7 +79,7 @@ class Member(NamedTuple):
     place: int
     source: str  # hash of the payloads, and of the edits if there are any
     stamp: str  # size and time of the files of these payloads
-    status: str | None  # status of the transcript
+    status: str | None  # of the transcript
 
 
 class NewMember(NamedTuple):

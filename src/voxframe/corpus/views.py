@@ -38,7 +38,7 @@ class View(NamedTuple):
     """The rows of a table, and what is joined to them."""
 
     rows: Sequence[ds.Dataset]  # datasets with the current rows of transcripts
-    # Columns that the corpus adds, with the key of the table. A null name of a speaker means the label
+    # Columns that the corpus adds, with the key of the table. A null name of a speaker means the label.
     added: pa.Table | None
 
 

@@ -55,13 +55,13 @@ _PATIENCE_S = 30.0  # after an error, for a process to write its last payloads a
 class Task(NamedTuple):
     """A payload to store, or tables to rebuild."""
 
-    transcript_id: str  # id of the transcript
-    view: View  # kind of response
-    payload: bytes | None = None  # The payload to store with its tables. None: rebuild the tables of the stored payload
-    replace: bool = False  # replace a different payload of the transcript
-    recording: Mapping[str, str | None] | None = None  # record of the recording, to store with the payload
+    transcript_id: str
+    view: View
+    payload: bytes | None = None  # to store with its tables; None: rebuild the tables of the stored payload
+    replace: bool = False  # a different payload of the transcript
+    recording: Mapping[str, str | None] | None = None  # record to store with the payload
     # Id, status and URL, if only the beginning of the payload was read. It is stored only if decoding all of it
-    # gives the same values. None: all of it was read
+    # gives the same values. None: all of it was read.
     early: Sequence[str | None] | None = None
     document: Any = None  # result of `frames.decode_transcript` for the payload; another process decodes it again
 
@@ -75,8 +75,8 @@ class Result(NamedTuple):
 
     done: bool
     error: str | None = None
-    # The payload, if only its beginning was read, and decoding it gave other values, unknown fields or an
-    # error. It was not stored. None for all others
+    # The payload, if only its beginning was read, and decoding it gave other values, unknown fields or an error. It was
+    # not stored. None for all others.
     other: bytes | None = None
 
 
@@ -165,8 +165,8 @@ class StoringProcesses:
     def wait(self) -> None:
         """Perform the tasks that no other process has been sent, and wait for the others."""
         with contextlib.suppress(queue.Empty):
-            while (batch := self._tasks.get_nowait()) is not None:
-                number, tasks = batch
+            while (numbered := self._tasks.get_nowait()) is not None:
+                number, tasks = numbered
                 self._do_here(tasks, self._busy.pop(number).tell)
         while self._busy:
             self._collect(wait=True)
@@ -251,14 +251,14 @@ class StoringProcesses:
             with _Connection(child) as connection:
                 while True:
                     try:
-                        tasks = self._tasks.get(block=not connection.sent)
+                        numbered = self._tasks.get(block=not connection.sent)
                     except queue.Empty:
                         self._results.put(connection.receive())
                         continue
-                    if tasks is None:
+                    if numbered is None:
                         break
-                    connection.send(*tasks)
-                    del tasks  # its payloads
+                    connection.send(*numbered)
+                    del numbered  # its payloads
                     if connection.sent == _AHEAD:
                         self._results.put(connection.receive())
                 while connection.sent:
@@ -289,7 +289,7 @@ class _Connection:
     def __init__(self, child: subprocess.Popen[bytes]) -> None:
         assert child.stdin is not None
         assert child.stdout is not None
-        self.sent = 0
+        self.sent = 0  # lists of tasks without results
         self._child, self._into, self._out = child, child.stdin, child.stdout
 
     def __enter__(self) -> Self:
@@ -388,18 +388,18 @@ def main() -> None:
     threading.Thread(target=_read, args=(sys.stdin.buffer, read), daemon=True).start()  # while others are performed
     try:
         with clear_errors(archive.path), contextlib.closing(TableBatch(archive)) as batch:
-            while (some := read.get()) is not None:
-                number, tasks = some
+            while (numbered := read.get()) is not None:
+                number, tasks = numbered
                 with warnings.catch_warnings(record=True) as caught:
                     warnings.simplefilter("always")
                     results = perform(archive, batch, tasks)
                 told = [(warning.category.__name__, str(warning.message)) for warning in caught]
-                others = [warning.other for warning in results]
+                others = [result.other for result in results]
                 sizes = [None if other is None else len(other) for other in others]
-                answers = [(warning.done, warning.error, size) for warning, size in zip(results, sizes, strict=True)]
+                answers = [(result.done, result.error, size) for result, size in zip(results, sizes, strict=True)]
                 out.write(orjson.dumps([number, answers, told]) + b"\n" + b"".join(filter(None, others)))
                 out.flush()
-                del some, tasks, results, others
+                del numbered, tasks, results, others
     except CorpusError as error:
         with contextlib.suppress(BrokenPipeError):
             out.write(orjson.dumps(str(error)) + b"\n")

@@ -361,11 +361,11 @@ class Batch:
     def known_id(self, transcript_id: str) -> str:
         """Return the id of a transcript or job of which anything is left, given the id or the name of its recording."""
         with clear_errors(self._archive.path):
-            text = self._archive.recordings.id(transcript_id)
+            transcript_id = self._archive.recordings.id(transcript_id)
             places = (self._archive.has_left, self._search.has)
-            if not any([has(text) for has in places]):  # noqa: C419  each reports a symbolic link
-                raise self._archive.missing(text)
-        return text
+            if not any([has(transcript_id) for has in places]):  # noqa: C419  each reports a symbolic link
+                raise self._archive.missing(transcript_id)
+        return transcript_id
 
     @in_session
     def forget(self, transcript_id: str, *, remote: bool = False, client: Client | None = None) -> None:
@@ -511,12 +511,12 @@ class Batch:
 
 def _shares(client: Client, pending: Collection[Job]) -> tuple[float, str]:
     """Return the progress of unfinished jobs, added up (1 for a whole job), and a text with their states."""
-    durations: dict[str, float] = {}
+    progress: dict[str, float] = {}
     with suppress(ServiceError):
-        durations = client.progress()
-    shares = [durations.get(job.transcript_id or "") for job in pending]
+        progress = client.progress()
+    shares = [progress.get(job.transcript_id or "") for job in pending]
     queued = shares.count(0.0)
-    state = f", {len(shares) - queued} in progress, {queued} queued" if durations else ""
+    state = f", {len(shares) - queued} in progress, {queued} queued" if progress else ""
     return sum(share or 0.0 for share in shares), state
 
 

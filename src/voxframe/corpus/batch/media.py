@@ -49,7 +49,7 @@ class Media:
     """Identity of a recording."""
 
     identity: str  # "sha256:" and the hash of the bytes, or the URL
-    signature: str  # Text that changes when the file changes. Empty for a URL
+    signature: str  # changes when the file changes; empty for a URL
     audio_duration_s: float | None = None  # duration in seconds, if known
 
 
@@ -134,14 +134,14 @@ def signature(source: str) -> str:
     if is_remote(source):
         system, path = filesystem(source)
         return str(reading(source, lambda: system.ukey(path)))
-    about = reading(source, lambda: Path(source).stat())
+    status = reading(source, lambda: Path(source).stat())
     if Path(source).is_dir():
         raise AudioError(f"{source!r} is a directory; pass one recording in it")
     if not Path(source).is_file():
         raise AudioError(f"{source!r} is a pipe or a device; save the recording to a file first")
-    if about.st_size == 0:
+    if status.st_size == 0:
         raise AudioError(f"{source!r} is empty; there is no audio to send")
-    return f"{about.st_size} {about.st_mtime_ns} {about.st_ino} {about.st_ctime_ns}"
+    return f"{status.st_size} {status.st_mtime_ns} {status.st_ino} {status.st_ctime_ns}"
 
 
 def duration_s(source: str) -> float | None:
@@ -185,8 +185,8 @@ def _fsspec() -> Any:
 
 def filesystem(source: str) -> tuple[Any, str]:
     """Return the file system of a URL such as s3://bucket/folder, and the path in it."""
-    opened: tuple[Any, str] = reading(source, lambda: _fsspec().url_to_fs(source))
-    return opened
+    system_and_path: tuple[Any, str] = reading(source, lambda: _fsspec().url_to_fs(source))
+    return system_and_path
 
 
 def reading(source: str, work: Callable[[], T]) -> T:

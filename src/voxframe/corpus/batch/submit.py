@@ -35,7 +35,7 @@ class Sender:
     def __init__(self, ledger: Ledger, client: Client, throttle: AdaptiveThrottle, stop: threading.Event) -> None:
         self._ledger, self._client, self._throttle, self._stop = ledger, client, throttle, stop
         self._charged = service_name(client) != EMBEDDED
-        self.asked: set[str] = set()
+        self.asked: set[str] = set()  # keys of the jobs that this object requested, and no other process
 
     def send(self, job: Job, source: str, body: Mapping[str, Any], states: Collection[State] = PENDING) -> Job:
         """Create the job of a submission at the service, unless another process or thread has done so."""

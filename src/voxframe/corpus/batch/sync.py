@@ -63,7 +63,7 @@ class Fetching:
         self._archive, self._ledger, self._client = archive, ledger, client
         self.service = service_name(client)
         self.stop = threading.Event()
-        self.ended = self.failed = 0
+        self.ended = self.failed = 0  # jobs that ended, and those of them that failed or could not be fetched
         self._throttle = AdaptiveThrottle(concurrency, self.stop)
         self._lock = threading.Lock()
         self._asked: set[str] = set()  # unlisted jobs that were requested in this cycle
@@ -143,8 +143,8 @@ class Adoption:
         self.service = service_name(client)
         self.stop = threading.Event()
         self.throttle = AdaptiveThrottle(CONCURRENCY, self.stop)
-        self.adopted = self.fetched = 0
-        self.refused: dict[str, ServiceError] = {}
+        self.adopted = self.fetched = 0  # new jobs of the corpus; those of them that are finished and were fetched
+        self.refused: dict[str, ServiceError] = {}  # errors of the transcripts that could not be fetched, by id
         self._lock = threading.Lock()
 
     def unknown(self) -> list[TranscriptItem]:
@@ -179,7 +179,7 @@ class Adoption:
         if item.id in names:  # loaded or added before
             job = replace(job, recording=names[item.id], source=sources[item.id] or job.source)
         with self._ledger.lock(job.key), self._lock:
-            if any(job_of_id.service == self.service for job_of_id in self._ledger.of_transcript(item.id)):
+            if any(other.service == self.service for other in self._ledger.of_transcript(item.id)):
                 return  # another process has adopted it in the meantime
             known = self._ledger.find(job.key)
             if known is not None and known.transcript_id is not None:  # the same media was submitted more than once

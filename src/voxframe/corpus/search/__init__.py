@@ -193,14 +193,15 @@ class Search:
         labels: set[str] = set()
         for segment in segments:
             labels.update(segment.span_speaker.drop_null().unique().to_pylist())
-        for names in self._names.all().values():
-            labels.update(names.speakers.values(), map(names.of_turn, names.turns))
+        for of_transcript in self._names.all().values():
+            labels.update(of_transcript.speakers.values(), map(of_transcript.of_turn, of_transcript.turns))
         if labels.isdisjoint(speakers):
-            some = sorted(labels)
-            rest = f" and {len(some) - _SHOWN} more" if len(some) > _SHOWN else ""
-            there = f"the labels and names are {', '.join(some[:_SHOWN])}{rest}" if some else "no words have a speaker"
+            names = sorted(labels)
+            rest = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+            shown = f"{', '.join(names[:_SHOWN])}{rest}"
+            there = f"the labels and names are {shown}" if names else "no words have a speaker"
             warnings.warn(
-                f"no words are by the speaker {' or '.join(map(repr, speakers))}{nearest(speakers[0], some)}; {there}",
+                f"no words are by the speaker {' or '.join(map(repr, speakers))}{nearest(speakers[0], names)}; {there}",
                 CorpusWarning,
                 stacklevel=caller(),
             )

@@ -44,9 +44,9 @@ def labelled(table: pa.Table) -> pa.Table:
 class SearchQuery:
     """Checked search terms."""
 
-    texts: tuple[str, ...]  # the terms as given
+    texts: tuple[str, ...]  # as given
     terms: tuple[list[Term], ...]  # the parsed words of each
-    slop: int | None  # Maximum number of words from the first to the last, in any order. None: phrases
+    slop: int | None  # most words from the first to the last, in any order; None: phrases
 
     @classmethod
     def check(cls, queries: str | Iterable[str], slop: int | None, *, regex: bool = False) -> SearchQuery:
@@ -298,9 +298,8 @@ def _near(segment: IndexSegment, terms: Sequence[Term], slop: int) -> tuple[Ints
     rarest = min(places, key=len)
     places = [_around(of_term, rarest, slop) for of_term in places]
     place, kind = _together(places, len(segment.token_key))
-    if (
-        list(counts.values()) == [1, 1] and not np.isin(keys[0], keys[1]).any()
-    ):  # two words: one directly after the other
+    # Two words: one directly after the other.
+    if list(counts.values()) == [1, 1] and not np.isin(keys[0], keys[1]).any():
         ends = np.flatnonzero((kind[1:] != kind[:-1]) & (np.diff(place) < slop))
         return place[ends], place[ends + 1]
     room = len(terms) - 1  # minimum number of positions before the last one of a span
@@ -348,12 +347,12 @@ def _matching_keys(segment: IndexSegment, term: Term) -> Ints:
     if not tail:
         return np.arange(begin, begin + (begin < len(keys) and keys[begin].as_py() == head))
     end = segment.key_from(head + _LAST)
-    places = np.arange(begin, end)
+    hits = np.arange(begin, end)
     if not any(tail):
-        return places
-    places = places[pc.ends_with(keys[begin:end], tail[-1]).to_numpy(zero_copy_only=False)]
+        return hits
+    hits = hits[pc.ends_with(keys[begin:end], tail[-1]).to_numpy(zero_copy_only=False)]
     pattern = f"^{'.*'.join(map(re.escape, term.parts))}$"
-    chosen: Ints = places[pc.match_substring_regex(keys.take(pa.array(places)), pattern).to_numpy(zero_copy_only=False)]
+    chosen: Ints = hits[pc.match_substring_regex(keys.take(pa.array(hits)), pattern).to_numpy(zero_copy_only=False)]
     return chosen
 
 

@@ -104,8 +104,8 @@ def _tier(words: int) -> int:
 class OpenIndex:
     """The search index at one moment."""
 
-    segments: tuple[IndexSegment, ...]  # its segments
-    # For each segment, the rank of every document among all transcripts. -1 if it was replaced or removed
+    segments: tuple[IndexSegment, ...]
+    # For each segment, the rank of every document among all transcripts; -1 if it was replaced or removed.
     ranks: tuple[npt.NDArray[np.int64], ...]
     ids: pa.Array  # ids of all transcripts, sorted
 

@@ -213,7 +213,7 @@ class MeaningSearch:
         return pa.table([named[name] for name in SENTENCE_MATCHES.names], schema=SENTENCE_MATCHES.arrow)
 
 
-def top(view: SentenceView, vectors: Vectors, scores: Vectors, rows: Ints, count: int) -> tuple[Ints, Ints]:
+def top(view: SentenceView, vector: Vectors, scores: Vectors, rows: Ints, count: int) -> tuple[Ints, Ints]:
     """Return the `count` rows with the greatest cosine, greatest first, and their exact cosines."""
     if not count:
         return rows[:0], np.zeros(0)
@@ -222,7 +222,7 @@ def top(view: SentenceView, vectors: Vectors, scores: Vectors, rows: Ints, count
         least = np.partition(candidates, len(candidates) - count)[len(candidates) - count]
         rows = rows[candidates >= least - 2 * _ROUNDING]
     # Not a matrix product: its sums, unlike these, depend on the other rows, and equal vectors must score the same.
-    exact = (view.vectors(rows) * vectors.astype(np.float64)).sum(axis=1)
+    exact = (view.vectors(rows) * vector.astype(np.float64)).sum(axis=1)
     rank = np.empty(len(rows), np.int64)
     rank[_in_order(view.table, rows)] = np.arange(len(rows))
     best = np.lexsort([rank, -exact])[:count]
@@ -266,7 +266,7 @@ def _is_sentence(table: pa.Table, rows: Ints, sentence: tuple[str, int]) -> npt.
 def _beside(table: pa.Table, rows: Ints, context: int, step: int) -> list[str]:
     """Return the words before (step -1) or after (step 1) sentences, from the same transcript and channel."""
     ids, channels, texts = table["transcript_id"], table["channel"], table["text"]
-    sentences = []
+    sides = []
     for row in rows.tolist():
         words: list[str] = []
         at = row + step
@@ -275,8 +275,8 @@ def _beside(table: pa.Table, rows: Ints, context: int, step: int) -> list[str]:
                 more = texts[at].as_py().split()
                 words = [*more, *words] if step < 0 else [*words, *more]
             at += step
-        sentences.append(join_words(words[max(0, len(words) - context) :] if step < 0 else words[:context]))
-    return sentences
+        sides.append(join_words(words[max(0, len(words) - context) :] if step < 0 else words[:context]))
+    return sides
 
 
 def _summary(sentences: pd.DataFrame, number: int, words: int) -> pd.DataFrame:

@@ -60,7 +60,7 @@ class Voices:
 
 
 class IndexSegment:
-    """The lists of a segment as Arrow arrays, or as NumPy views if they hold no nulls."""
+    """The lists of a segment, of one row of `build` or `merge`: Arrow arrays, or NumPy views if they hold no nulls."""
 
     ids: pa.Array
     forms: pa.Array

@@ -75,10 +75,10 @@ class SentencePart:
     def open(cls, path: Path) -> SentencePart | None:
         """Read a file. Return None if it is from another version."""
         file = pq.ParquetFile(path, page_checksum_verification=True)
-        states = orjson.loads(file.schema_arrow.metadata[_KEY])
-        if states["format"] != _FORMAT:
+        header = orjson.loads(file.schema_arrow.metadata[_KEY])
+        if header["format"] != _FORMAT:
             return None
-        part = cls(file.read(COLUMNS.names), states["states"], path=path)
+        part = cls(file.read(COLUMNS.names), header["states"], path=path)
         _ = part.vectors  # another process may delete the file later
         return part
 
@@ -113,10 +113,11 @@ class SentenceView:
     """All sentences of a corpus at one moment."""
 
     def __init__(self, parts: Sequence[tuple[SentencePart, set[str]]]) -> None:
-        self.parts = parts
+        self.parts = parts  # each with the ids of the transcripts whose sentences count
         self._rows: list[_Rows] = [np.flatnonzero(part.rows_of(ids)) for part, ids in parts]
         self._ends = np.cumsum([0, *map(len, self._rows)])
         taken = [part.table.take(pa.array(rows)) for (part, _), rows in zip(parts, self._rows, strict=True)]
+        #: The columns `COLUMNS`. The sentences of a transcript are together and in order.
         self.table = pa.concat_tables([COLUMNS.empty_table(), *taken]).combine_chunks()
 
     def scores(self, wanted: Vectors) -> Vectors:
