@@ -57,7 +57,7 @@ _FINISHED = frozenset({"status", "words", "utterances"})
 class _Found(NamedTuple):
     """A payload of a source."""
 
-    name: str  # name of the payload, for messages
+    name: str  # for messages
     payload: bytes | PayloadError  # its bytes, or the reason why it cannot be read
     members: Members = None  # its fields
     original: bytes | None = None  # the bytes it was converted from
@@ -156,7 +156,7 @@ class _Adding:
         self._unread: set[str] = set()
         self._others: list[tuple[str, int, Path | bytes]] = []
         self._reads_all = self._is_again = False
-        self.early: dict[int, tuple[Path | bytes, set[str]]] = {}
+        self.early: dict[int, tuple[Path | bytes, set[str]]] = {}  # exports that came before their transcripts
 
     def found(self) -> Added:
         """Return the result of all sources, in their order."""
@@ -294,16 +294,16 @@ def files_at(text: str) -> list[Path]:
 def _in_folder(folder: Path) -> list[Path]:
     """Return the payload files and zips in a folder, and the folders of data sets, each as a whole."""
     tables = dataset_files(folder)
-    names = [folder] if tables else []
+    sources = [folder] if tables else []
     in_tables = {path for paths in tables.values() for path in paths}
     is_export = any((folder / name).exists() for name in (CHECKSUMS, f"_{CHECKSUMS}"))
     for path in sorted(folder.iterdir()):
         if path.is_dir():
-            names += [] if path.is_symlink() or path.name in tables else _in_folder(path)
+            sources += [] if path.is_symlink() or path.name in tables else _in_folder(path)
         elif (is_payload_file(path.name) or _is_zip(path.name)) and path not in in_tables and path.is_file():
             is_card = is_export and path.name in _CARDS
-            names += [] if is_card or _is_prose(path) else [path]
-    return names
+            sources += [] if is_card or _is_prose(path) else [path]
+    return sources
 
 
 def _is_prose(path: Path) -> bool:
