@@ -107,9 +107,8 @@ class Search:
         their compound: `third party`, `third-party` and `thirdparty` find each other, but a space after a function word
         separates, so that `may be` does not find `maybe`. In scripts without spaces (Chinese, Japanese, Thai, Lao,
         Khmer, Burmese) any string is found: `天气` in 今天天气很好. There, the context and `counts` are in words by
-        ICU's dictionaries (extra `scripts`), or in characters if it is not installed. Within a word, `*`
-        matches any letters (`econom*`, `*ology`); alone, it matches any word. A phrase is matched within one
-        transcript and
+        ICU's dictionaries (extra `scripts`), or in characters if it is not installed. Within a word, `*` matches any
+        letters (`econom*`, `*ology`); alone, it matches any word. A phrase is matched within one transcript and
         channel, and may continue from one speaker to the next.
 
         The search index, stored in `search/` in the corpus, is updated first.

@@ -96,7 +96,7 @@ class IndexSegment:
         self._key_texts = memoryview(texts or b"")
 
     def words_in(self, edges: Ints) -> Ints:
-        """Return the number of words between tokens: letters and digits of one word count once."""
+        """Return the number of words between tokens; those that continue a word do not count."""
         counts: Ints = np.diff(edges) - np.diff(np.searchsorted(self.inner, edges))
         return counts
 
