@@ -31,9 +31,6 @@ def file_name(transcript_id: str) -> str:
     A plain id (lower-case letters, digits, `_`, `-`, at most 128 characters) is its own name. Any other id becomes a
     readable prefix, `~` and a hash; the files themselves contain the id.
 
-    Returns:
-        A name of at most 128 characters that is safe on every file system and different for different ids.
-
     Example:
         >>> file_name("7c5b4bc6-5b0e-4ed2-9ba4-d3e0e0a6f1b0")
         '7c5b4bc6-5b0e-4ed2-9ba4-d3e0e0a6f1b0'
@@ -66,9 +63,6 @@ def readable_name(name: str) -> str:
 
 def file_stems(names: Mapping[str, str]) -> dict[str, str]:
     """Return a unique file name without suffix for each transcript: its recording, and the id if others have the name.
-
-    Args:
-        names: Name of the recording by transcript id; the id itself if it has none.
 
     Example:
         >>> file_stems({"a1": "Call", "b2": "call", "c3": "c3", "d4": "Call-a1"})
@@ -127,11 +121,7 @@ def write_atomic(path: Path, content: bytes | Callable[[IO[bytes]], object], *, 
 
 
 def put_in_place(complete: Path, path: Path, *, durable: bool = True) -> None:
-    """Rename a complete file to its final path, replacing an existing file.
-
-    Args:
-        complete: The file, already flushed to the disk if `durable`.
-    """
+    """Rename a complete file to its final path, replacing an existing file."""
     complete.replace(path)
     if durable:
         sync(path.parent)
@@ -190,7 +180,6 @@ def file_lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
     """Hold a lock that excludes all other threads and processes. The operating system releases it if the holder dies.
 
     Args:
-        path: The lock file. It is created, together with its folder, and removed when the lock is released.
         wait: Wait until the lock is free. False: yield False if it is held elsewhere.
     """
     lock = acquire_lock(path, wait=wait)
@@ -237,11 +226,8 @@ def open_sqlite(
     """Open a database that survives power cuts and leaves no deleted text in the file.
 
     Args:
-        mode: "rwc" creates a missing file, "rw" and "ro" (read-only) do not.
         immutable: The file cannot change, so SQLite takes no locks. For read-only folders.
         pragmas: Use a write-ahead log, full synchronization and secure deletion; never done in mode "ro".
-        timeout_s: Maximum seconds to wait for a lock of another process.
-        **options: Other arguments of `sqlite3.connect`.
     """
     # A URI, because SQLite would parse a plain path that begins with "file:" as one.
     uri = f"{path.absolute().as_uri()}?mode={mode}{'&immutable=1' if immutable else ''}"

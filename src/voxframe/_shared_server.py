@@ -33,7 +33,6 @@ class ServerRecord:
 
     Attributes:
         choices: Hash of the settings that it was started with, see `choices_of`.
-        started: Time of its start, in seconds since 1970.
     """
 
     base_url: str

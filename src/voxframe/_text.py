@@ -342,9 +342,6 @@ def _escape(text: str) -> str:
 def quantity(count: int, noun: str, plural: str | None = None) -> str:
     """Return a number with its noun.
 
-    Args:
-        plural: The noun for other numbers. None (default): with an `s`.
-
     Example:
         >>> quantity(1, "job"), quantity(1200, "match", "matches")
         ('1 job', '1,200 matches')
@@ -354,9 +351,6 @@ def quantity(count: int, noun: str, plural: str | None = None) -> str:
 
 def clock(seconds: float, *, hours: bool = False) -> str:
     """Return seconds as m:ss, or as h:mm:ss from one hour on.
-
-    Args:
-        seconds: The time, rounded to whole seconds.
 
     Example:
         >>> clock(75), clock(75, hours=True), clock(3675)
@@ -402,10 +396,6 @@ PLAIN = 'class="tex2jax_ignore mathjax_ignore"'
 
 def html_table(rows: Mapping[str, str], longest: int = 300) -> str:
     """Return names and values as an HTML table, readable in light and dark themes. All text is escaped.
-
-    Args:
-        rows: Values by name. Empty values are left out.
-        longest: Maximum number of characters of a value; longer ones are cut.
 
     Example:
         >>> html_table({"text": "<b>", "error": ""}).removeprefix(f"<table {PLAIN}>")

@@ -287,11 +287,7 @@ def _byte_format(data: bytes, suffix: str, carry: bool | None) -> tuple[str, Cal
 
 
 def _text_format(data: bytes, name: str, suffix: str, carry: bool | None) -> tuple[str, Callable[[], Any]] | None:
-    """Return the name and the reader of a text format.
-
-    Raises:
-        PayloadError: The text is neither UTF-8 nor UTF-16, or it is not what its name says.
-    """
+    """Return the name and the reader of a text format."""
     begin = data[:400]
     utf16 = begin.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     known = any(suffix in map(str.lower, form.suffixes) for _, form in _taking("text"))

@@ -27,9 +27,6 @@ TIMESTAMP = pa.timestamp("us", tz="UTC")
 def with_pandas(schema: pa.Schema) -> pa.Schema:
     """Add the metadata from which `pandas.read_parquet` derives the dtypes of this dictionary.
 
-    Args:
-        schema: Schema of a table; other columns are allowed, and other metadata is kept.
-
     Example:
         >>> import pyarrow as pa
         >>> table = pa.table({"start_ms": [1, None]})
@@ -211,9 +208,7 @@ def _table(
     """Return a table built from a response of the service.
 
     Args:
-        *columns: All columns but the first and `extra`.
         root: Path of the object that has the values of a row; the paths of `columns` are relative to it.
-        key: Columns that identify a row. Default: the first column and all columns without nulls.
     """
     inside = (replace(c, path=f"{root}.{c.path}") if root and c.path else c for c in columns)
     key = key or (first.name, *(c.name for c in columns if not c.nullable))

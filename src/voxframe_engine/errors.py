@@ -6,11 +6,7 @@ from voxframe.errors import VoxframeError
 
 
 class JobFailed(VoxframeError):  # noqa: N818  # an outcome of a job ("status": "error"), not a fault of the service
-    """A recording that cannot be transcribed.
-
-    Args:
-        reason: Text for the `error` field of the transcript, as defined by the API if possible.
-    """
+    """A recording that cannot be transcribed."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

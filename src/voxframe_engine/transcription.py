@@ -168,10 +168,7 @@ def _shaped(words: Sequence[Word], options: Mapping[str, Any], *, written: bool,
     Lists of English words are not used for other languages, in which they mean something else: "er" is "he" in German.
 
     Args:
-        words: The words.
-        options: The fields of the request.
         written: The engine has formatted them.
-        english: They are English.
     """
     if written:
         words = split_punctuation(words)

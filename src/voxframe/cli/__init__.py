@@ -98,14 +98,7 @@ _FILES = frozenset({"AUDIO", "FILE", "SOURCE", "TARGET"})
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Args:
-        argv: Arguments without the program's name. None (default): those of the process.
-
-    Returns:
-        Exit status.
-    """
+    """Run the command line."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without a character gets "?", not a traceback

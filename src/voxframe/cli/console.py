@@ -55,11 +55,7 @@ class JobOptions:
     option: list[str] | None = None
 
     def values(self) -> dict[str, Any]:
-        """Return the options by name. An --option is parsed as JSON if possible, otherwise it is text.
-
-        Raises:
-            OptionError: An --option is not NAME=VALUE.
-        """
+        """Return the options by name. An --option is parsed as JSON if possible, otherwise it is text."""
         values: dict[str, Any] = {
             "speaker_labels": None if self.no_speakers else True,
             "speakers_expected": self.speakers,
@@ -169,11 +165,7 @@ class Selected:
     where: list[str] | None = None
 
     def parts(self, corpus: Corpus) -> tuple[list[str] | None, str | None]:
-        """Return the ids by --id and COLUMN=VALUE, None for all, and the other conditions for `Corpus.table(where=)`.
-
-        Raises:
-            CorpusError: A metadata column does not exist, or no transcript has the values.
-        """
+        """Return the ids by --id and COLUMN=VALUE, None for all, and other conditions for `Corpus.table(where=)`."""
         matches = [(condition, _METADATA_PAIR.fullmatch(condition)) for condition in self.where or ()]
         texts = [condition for condition, match in matches if not match]
         where = texts[0] if len(texts) == 1 else " and ".join(f"({text}\n)" for text in texts) or None
@@ -195,11 +187,7 @@ class Selected:
         return self._not_empty(rows["transcript_id"].to_list()), where
 
     def ids(self, corpus: Corpus) -> list[str] | None:
-        """Return the ids of the transcripts; None for all.
-
-        Raises:
-            CorpusError: A column does not exist, a condition is invalid, or no transcript meets the conditions.
-        """
+        """Return the ids of the transcripts; None for all."""
         ids, where = self.parts(corpus)
         if where is None:
             return ids
@@ -214,11 +202,7 @@ class Selected:
 
 
 def open_corpus(directory: str | Path | None) -> Corpus:
-    """Return the corpus in a directory; None for the default corpus.
-
-    Raises:
-        CorpusError: There is no corpus in the directory, or no transcript was fetched yet.
-    """
+    """Return the corpus in a directory; None for the default corpus."""
     from voxframe.corpus import Corpus
 
     corpus = Corpus(directory)
@@ -246,12 +230,7 @@ def shorten(text: str, width: int) -> str:
 
 
 def columns(rows: Sequence[Sequence[object]], *, indent: str = "  ") -> str:
-    """Return rows as lines with aligned columns: numbers to the right, text to the left.
-
-    Args:
-        rows: Rows of cells; the first row holds the headings. Format numbers before the call.
-        indent: Start of each line.
-    """
+    """Return rows as lines with aligned columns: numbers to the right, text to the left."""
     cells = [[plain(cell) for cell in row] for row in rows]
     widths = [max(len(row[n]) for row in cells) for n in range(len(cells[0]))]
     right = [_is_number(rows[-1][n]) for n in range(len(cells[0]))]
@@ -320,7 +299,6 @@ def in_command_terms(message: str, options: Iterable[str] = ()) -> str:
     """Return a message of the Python interface with the commands and options that do the same.
 
     Args:
-        message: The message.
         options: Options of the command. A parameter such as `by` is recognised in "by=" and "by must"; one with an
             underscore, such as `sample_rate`, anywhere but in quotes, where it is a value.
 

@@ -32,11 +32,7 @@ _in_command = False
 
 @contextmanager
 def command_mode(*, quiet: bool = False) -> Iterator[None]:
-    """Inside the block, `connect` uses the embedded server that commands share, and notices appear once per user.
-
-    Args:
-        quiet: Show no notices and no progress bars.
-    """
+    """Inside the block, `connect` uses the embedded server that commands share, and notices appear once per user."""
     global _in_command
     before = _in_command, progress.quiet
     _in_command, progress.quiet = True, quiet

@@ -25,12 +25,7 @@ View = Literal["transcript", "sentences", "paragraphs"]
 def create_transcript(
     http: Transport, audio_url: str, body: Mapping[str, Any], *, attempts: int | None = None
 ) -> tuple[str, HTTPResponse]:
-    """Submit a job. Warn if the service ignores some of the options.
-
-    Args:
-        body: Options as returned by `voxframe.options.check`.
-        attempts: Maximum number of requests. None (default) uses the number of the transport.
-    """
+    """Submit a job. Warn if the service ignores some of the options."""
     response = http.request("POST", "/v2/transcript", json={"audio_url": audio_url, **body}, attempts=attempts)
     if ignored := response.headers.get("x-ignored-options"):
         warnings.warn(f"the service ignores these options: {clean(ignored)}", stacklevel=2)

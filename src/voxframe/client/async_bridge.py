@@ -187,9 +187,6 @@ class Portal:
         """Run a coroutine on the portal's loop and wait for it.
 
         An interrupt (Ctrl-C, "interrupt kernel") or the timeout cancels the coroutine and waits for its cleanup.
-
-        Args:
-            timeout: Maximum seconds to wait; None has no limit.
         """
         loop = self.loop
         if self.inside:

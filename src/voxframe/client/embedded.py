@@ -104,9 +104,6 @@ def launch(settings: Settings) -> EmbeddedServer:
     Jobs, results and the key are kept in `data_dir/service`, so that ids stay valid after a restart. The server ends
     when this process ends, even if it is killed. The first start downloads the models (320 MB). If that fails, this
     warns, and jobs fail until a model is there.
-
-    Args:
-        settings: Settings returned by `settings.resolve`; the data directory and `llm_prefix` are used.
     """
     folder = settings.data_dir.expanduser().absolute() / "service"
     with _lock:
@@ -121,11 +118,7 @@ def launch(settings: Settings) -> EmbeddedServer:
 
 
 def allow_webhooks(url: str) -> None:
-    """Allow all embedded servers started by this process to send webhooks to a URL on this machine.
-
-    Args:
-        url: The URL; its origin is allowed.
-    """
+    """Allow all embedded servers started by this process to send webhooks to a URL on this machine."""
     for service in list(_running.values()):
         if service.running:
             service.allow_webhooks(url)
@@ -190,11 +183,7 @@ def _start(folder: Path, llm_prefix: str) -> EmbeddedServer:
 
 
 def spawn(folder: Path, llm_prefix: str, *arguments: str, pipes: int) -> tuple[subprocess.Popen[str], Path, int]:
-    """Start a server process.
-
-    Args:
-        pipes: Its standard input and output, as in `subprocess`.
-    """
+    """Start a server process."""
     with open_log(folder) as written:
         begin = written.tell()
         # -P: a file such as av.py or queue.py beside the notebook must not shadow the module of that name.

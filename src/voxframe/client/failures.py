@@ -75,7 +75,6 @@ def wait_after(
 
     Args:
         base_s: Maximum backoff after the first failure in seconds; it doubles with each further one.
-        cap_s: Maximum backoff in seconds.
     """
     if not error.transient or failures + 1 >= min(most, MOST_FAILURES):
         return None
@@ -89,7 +88,6 @@ def pause(error: ServiceError, attempt: int, *, tries: int, repeatable: bool, bu
     """Return seconds to wait before a request is sent again, or None if it must not be.
 
     Args:
-        repeatable: True if sending the request twice is safe.
         budget: Retry budget of the client; only retries without a time announced by the service use it.
     """
     if not repeatable and error.possibly_delivered:
@@ -189,11 +187,7 @@ def from_requests(
 
 
 def advised(error: ServiceError, path: str, *, repeatable: bool) -> ServiceError:
-    """Add to the message of an error if its request can be sent again, and return the error.
-
-    Args:
-        repeatable: True if sending the request twice is safe.
-    """
+    """Add to the message of an error if its request can be sent again, and return the error."""
     if not error.possibly_delivered:
         return error
     is_free = repeatable or path == "/v2/upload"

@@ -54,21 +54,13 @@ class Transport:
     """Sends requests to one service. It can be shared by threads.
 
     Args:
-        base_url: URL of the service.
-        key: API key; only sent to that URL.
-        connect_timeout_s: Maximum seconds to connect.
-        read_timeout_s: Maximum seconds between two bytes of a response.
         response_timeout_s: Maximum seconds from the first to the last byte of a response.
         max_response_bytes: Maximum size of a response, as sent and as decompressed.
-        attempts: Maximum attempts of a request that is safe to repeat.
         concurrency: Maximum number of concurrent requests, shared with other clients of the same host.
         permit: Called before each attempt. It returns when the request may be sent.
 
     Attributes:
-        base_url: URL of the service.
-        attempts: As given.
         concurrency: As given.
-        workers: Threads for requests that are awaited.
     """
 
     def __init__(
@@ -116,20 +108,9 @@ class Transport:
         """Send a request and return a successful response.
 
         Args:
-            method: HTTP method.
-            path: Path below the base URL, quoted.
-            params: Query parameters; those that are None are left out.
-            json: Body to send as JSON.
             body: Returns a stream of bytes to send as the body; called once per attempt.
             repeatable: True if sending the request twice is safe. None (default): all methods but POST.
-            accept: Expected content of the response.
-            attempts: Maximum attempts. None (default) uses the number of the transport.
-            read_timeout_s: Maximum seconds between two bytes. None (default) uses the time of the transport.
             observe: Called with each response, including errors.
-
-        Raises:
-            ServiceError: No response, or an error; `possibly_delivered` is False if the request can be repeated safely.
-            OptionError: The body cannot be written as JSON.
         """
         if repeatable is None:
             repeatable = method != "POST"
@@ -161,13 +142,7 @@ class Transport:
 
     @contextmanager
     def download(self, url: str, headers: Mapping[str, str], limits: ResponseLimits) -> Iterator[Download]:
-        """Request a file once. The key is only sent if the URL is on the service itself.
-
-        Raises:
-            ServiceError: No response, or the connection was lost.
-            ResponseTooSlowError: The file arrived too slowly.
-            ResponseTooLargeError: The file is too large.
-        """
+        """Request a file once. The key is only sent if the URL is on the service itself."""
         path = urlsplit(url).path
         self._check_open()
         self._permit()
@@ -191,12 +166,7 @@ class Transport:
             raise failures.from_requests(error, "GET", path, url, self._timeouts[1], limits) from None
 
     def sleep(self, seconds: float) -> None:
-        """Wait between two requests.
-
-        Raises:
-            ServiceError: The client was closed, or the caller was cancelled.
-            KeyboardInterrupt: Immediately, with the note `NOTHING_UNDER_WAY`.
-        """
+        """Wait between two requests."""
         until = time.monotonic() + seconds
         stop = stop_event()
         try:

@@ -160,11 +160,7 @@ class LanguageModelApi:
     def generate(
         self, task: Task, transcripts: Transcripts | None, options: LlmOptions, fields: dict[str, Any]
     ) -> LlmResponse:
-        """Generate a response.
-
-        Args:
-            transcripts: Transcripts it is about; None if `options` has `input_text`.
-        """
+        """Generate a response."""
         body = llm_requests.body(transcripts, options) | fields
         path = f"/{self._prefix}/v3/generate/{task}"
         with self._rate_limiter.turn():
@@ -218,11 +214,7 @@ class RateLimitStatus:
 
 
 class RateLimiter:
-    """Requests left in the current window, shared by all threads of a client.
-
-    Args:
-        sleep: Function that waits for some seconds.
-    """
+    """Requests left in the current window, shared by all threads of a client."""
 
     def __init__(self, sleep: Callable[[float], None]) -> None:
         self._sleep = sleep
@@ -244,11 +236,7 @@ class RateLimiter:
 
     @contextmanager
     def turn(self, *, show: bool | None = None) -> Iterator[None]:
-        """Wait until a request is allowed, and count it inside the block.
-
-        Args:
-            show: Show a progress bar. None (default): only in an interactive session, after one second.
-        """
+        """Wait until a request is allowed, and count it inside the block."""
         self._wait(show)
         try:
             yield

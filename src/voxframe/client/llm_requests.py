@@ -151,11 +151,7 @@ def _hours(transcript: Transcript) -> float:
 
 
 def questions(given: str | LlmQuestion | Iterable[str | LlmQuestion]) -> list[dict[str, Any]]:
-    """Return questions as fields of a request.
-
-    Raises:
-        OptionError: There are none, or one is invalid.
-    """
+    """Return questions as fields of a request."""
     listed = [given] if isinstance(given, str | Mapping) else given
     if not isinstance(listed, Iterable):
         raise OptionError(f"questions must be a string, a dict with 'question', or a list, got {type(listed).__name__}")

@@ -16,13 +16,7 @@ class Progress:
     """A progress bar that appears after one second.
 
     Args:
-        total: Number of bytes, or 0 if unknown; None shows the elapsed time only.
-        jobs: Number of jobs, instead of bytes.
         shares: Jobs advance by shares of a job, see `move`.
-        show: Show the bar. None (default): only in a terminal or notebook.
-
-    Attributes:
-        count: Bytes or jobs so far.
     """
 
     def __init__(

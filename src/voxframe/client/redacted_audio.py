@@ -81,11 +81,7 @@ class _Part:
 
 
 def _download(http: Transport, url: str, target: Path, progress: Progress, max_bytes: int) -> None:
-    """Download a URL to a file. The file appears complete or not at all, also if several threads or processes save it.
-
-    Args:
-        http: The transport. It only sends the key to the service itself.
-    """
+    """Download a URL to a file, which appears complete or not at all, also if several processes save it."""
     name = hashlib.sha256(urlsplit(url).path.encode()).hexdigest()[:8]
     part = _Part(target.with_name(f".{target.name}.{name}.part"))
     number = hashlib.sha256(os.fsencode(part.path.absolute())).hexdigest()[:32]

@@ -33,15 +33,7 @@ _REQUEST_ID_HEADERS = ("x-request-id", "request-id", "x-amzn-requestid", "cf-ray
 
 @dataclass(frozen=True)
 class HTTPResponse:
-    """A response of the service.
-
-    Attributes:
-        status: HTTP status code.
-        headers: Headers, with lower-case names.
-        content: The body as received.
-        method: Method of the request.
-        path: Path of the request, without the query.
-    """
+    """A response of the service."""
 
     status: int
     headers: Mapping[str, str]
@@ -76,11 +68,7 @@ class HTTPResponse:
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """The JSON object in the body.
-
-        Raises:
-            UnreadableAnswerError: The body is not a JSON object.
-        """
+        """The JSON object in the body."""
         try:
             data = parse_json(self.content)
         except ValueError:

@@ -34,12 +34,7 @@ class ResponseLimits:
     """Limits of the body of one response.
 
     Args:
-        seconds: Maximum seconds from the headers to the last byte.
-        most_bytes: Maximum number of bytes, decompressed.
         renewed_by: Number of bytes that restarts the time, for a download of unknown length; None never restarts it.
-
-    Attributes:
-        received: Bytes received so far.
     """
 
     def __init__(self, seconds: float, most_bytes: int, *, renewed_by: int | None = None) -> None:
@@ -47,12 +42,7 @@ class ResponseLimits:
         self.received = 0
 
     def chunks(self, response: requests.Response, size: int) -> Iterator[bytes]:
-        """Yield the body of a response as it arrives, in chunks of at most `size` bytes.
-
-        Raises:
-            TooSlow: The time is over.
-            TooLarge: There are more bytes than allowed.
-        """
+        """Yield the body of a response as it arrives, in chunks of at most `size` bytes."""
         until, renewed_at = time.monotonic() + self.seconds, 0
         while chunk := response.raw.read1(size, decode_content=True):
             check_wanted()
@@ -84,19 +74,7 @@ def read_content(response: requests.Response, limits: ResponseLimits) -> bytes:
 
 
 class Download:
-    """A response with an unread body.
-
-    Args:
-        response: The response.
-        path: As below.
-        limits: Limits of the body.
-        read: Reads the body of an error response.
-
-    Attributes:
-        status: HTTP status code.
-        headers: Headers, with lower-case names.
-        path: Path of the request, without the query, which may contain a signature.
-    """
+    """A response with an unread body."""
 
     def __init__(
         self, response: requests.Response, path: str, limits: ResponseLimits, read: Callable[[], HTTPResponse]

@@ -32,12 +32,7 @@ _TRIES = 3
 class UploadSource:
     """A recording to upload.
 
-    Args:
-        media: Path, bytes or binary file.
-
     Attributes:
-        path: Path as given; None if it is not a path.
-        size: Number of bytes; None if unknown.
         repeatable: True if it can be sent again from the start.
     """
 

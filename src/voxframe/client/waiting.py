@@ -87,11 +87,6 @@ def interval(waited_s: float, audio_s: float | None = None, *, local: bool = Fal
     The interval is a tenth of the time waited so far, or a hundredth of the audio duration if that is longer. So long
     recordings are polled rarely, and a result is late by at most a tenth. The limits are 1 to 15 seconds, or 1 to 1.5
     for a server on this machine, which is first polled after half a second.
-
-    Args:
-        waited_s: Seconds waited so far.
-        audio_s: Duration of the audio in seconds, if known.
-        local: True if the server runs on this machine.
     """
     if local and first:
         return 0.5
@@ -100,12 +95,7 @@ def interval(waited_s: float, audio_s: float | None = None, *, local: bool = Fal
 
 
 class PollState:
-    """Time spent in a wait, and the tolerance for a service that does not respond.
-
-    Args:
-        timeout_s: Maximum seconds to wait; None has no limit.
-        local: True if the server runs on this machine.
-    """
+    """Time spent in a wait, and the tolerance for a service that does not respond."""
 
     def __init__(self, timeout_s: float | None, *, local: bool) -> None:
         self._started = time.monotonic()
@@ -129,7 +119,6 @@ class PollState:
 
         Args:
             wanted_s: Minimum seconds; more if the service requests more.
-            what: Description of what is not finished, for the error message.
         """
         wanted_s = max(wanted_s, min(self._asked_s, LONGEST_WAIT_S))
         self._asked_s = 0.0
@@ -191,12 +180,7 @@ async def wait_async(
 
 
 def steps_for_one(http: Transport, transcript: RunningJob, timeout: float | None, progress: bool | None) -> Steps:
-    """Poll a job until it is finished.
-
-    Args:
-        timeout: Maximum seconds to wait; None has no limit.
-        progress: Show progress; None only in an interactive session.
-    """
+    """Poll a job until it is finished."""
     local = is_loopback(http.base_url)
     poll = PollState(timeout, local=local)
     first = transcript._has_state
@@ -225,10 +209,6 @@ def steps_for_many(
     """Follow many jobs through the list of transcripts until all are finished.
 
     Jobs that the list does not show are polled one by one.
-
-    Args:
-        timeout: Maximum seconds to wait; None has no limit.
-        progress: Show progress; None only in an interactive session.
     """
     local = is_loopback(http.base_url)
     poll = PollState(timeout, local=local)

@@ -49,7 +49,6 @@ class Tokens(NamedTuple):
     """The normalised words of one transcript.
 
     Attributes:
-        recording: Name of the recording, or None.
         rows: Row of `table` of each token.
         table: Columns `text`, `speaker`, `start_ms`, `end_ms`, `confidence` and `idx`.
     """

@@ -105,9 +105,6 @@ _SIGNATURES: tuple[tuple[set[str], str, set[str]], ...] = (
 def short_name(source: str) -> str | None:
     """Return the stem of a file name, or the last segment of a URL.
 
-    Returns:
-        The name; None if the source has none.
-
     Example:
         >>> short_name("calls/2024/call 7.wav"), short_name("https://b.example/calls/call%207.mp3?sig=x")
         ('call 7', 'call 7.mp3')

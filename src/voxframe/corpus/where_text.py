@@ -45,9 +45,6 @@ def parse(text: str) -> list[list[Triple]]:
     Dates are ISO text, such as '2026-01-31'. Nulls meet only tests for null: `speaker is null` as in SQL, `speaker is
     None` or `speaker.isna()`, and their opposites `is not null`, `is not None` and `notna()`.
 
-    Raises:
-        CorpusError: The text is anything else.
-
     Example:
         >>> parse("confidence < 0.5 and (speaker == 'A' or `call type` in ['new', 'old'])")
         [[('confidence', '<', 0.5), ('speaker', '==', 'A')], [('confidence', '<', 0.5), ('call type', 'in', ['new', 'old'])]]

@@ -179,13 +179,7 @@ def _turn_of(words: pd.DataFrame) -> list[int]:
 
 
 class _Changes:
-    """Collects changes of words, and returns those of turns.
-
-    Args:
-        turn_of: Index of the turn of each row.
-        segments: Speech segment of each row that has text.
-        texts: Text of each of these rows; changed by `compare`.
-    """
+    """Collects changes of words, and returns those of turns."""
 
     def __init__(self, turn_of: Sequence[int], segments: dict[int, SpeechSegment], texts: dict[int, str]) -> None:
         self._turn_of, self._segments, self._texts = turn_of, segments, texts

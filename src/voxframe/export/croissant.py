@@ -49,12 +49,7 @@ def croissant(
     """Return the metadata of a data set as JSON-LD.
 
     Args:
-        name: Name of the data set.
-        description: What it holds, in a sentence.
-        license: Its licence; None: not stated.
-        form: Name of its format.
         tables: Schema, number of rows and patterns of the files of each table by split, by name.
-        into: The directory, after the files of all tables were written.
     """
     distribution, records = [], []
     for table, (schema, rows, patterns) in tables.items():

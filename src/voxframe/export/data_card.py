@@ -64,19 +64,7 @@ Tables: TypeAlias = Mapping[str, tuple[pa.Schema, int, Mapping[str, str]]]
 
 @dataclass
 class DataCard:
-    """Collects what the card of a data set says.
-
-    Attributes:
-        source: Where the transcripts are from, such as the name of a corpus.
-        license: Licence of the data; None: not stated.
-        redaction: What the export did to personal data.
-        dates: First and last time at which the recordings were submitted, if known.
-        transcripts: Number of transcripts, if known.
-        checksums: Where the hashes of the files are.
-
-    Raises:
-        OptionError: `license` is not text.
-    """
+    """Collects what the card of a data set says."""
 
     source: str = ""
     license: str | None = None
@@ -116,8 +104,6 @@ class DataCard:
         """Return the card as Markdown.
 
         Args:
-            name: Name of the data set.
-            form: Name of its format.
             tables: Schema, number of rows and patterns of the files of each table. Empty for files of speech. There is
                 no pattern if `datasets` cannot load the files.
         """

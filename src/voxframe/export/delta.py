@@ -72,15 +72,7 @@ def open_delta(
 
 
 class DeltaTarget:
-    """A place with Delta tables that are published together.
-
-    Args:
-        target: Path or URL.
-        storage_options: Settings of the store. None: from the environment.
-
-    Attributes:
-        publication: Number of the latest publication when it was opened; None if there is none.
-    """
+    """A place with Delta tables that are published together."""
 
     def __init__(self, target: str | os.PathLike[str], storage_options: Mapping[str, str] | None) -> None:
         check_target(target)
@@ -103,12 +95,7 @@ class DeltaTarget:
         return self._library.DeltaTable(f"{self._url}/{name}", version=version, storage_options=self._options)
 
     def versions(self, publication: int | None) -> dict[str, int]:
-        """Return the version of each published table.
-
-        Raises:
-            ExportError: There is no such publication.
-            OptionError: `publication` is not a whole number of at least 0.
-        """
+        """Return the version of each published table."""
         if publication is not None:
             publication = checked("publication", publication, Integer(0))
         if self._manifest is None or (publication is not None and publication > self._manifest.version()):
@@ -142,11 +129,7 @@ class DeltaTarget:
         return found
 
     def is_continued_by(self, name: str, schema: pa.Schema, partition_by: Sequence[str]) -> bool:
-        """Return True if rows with this schema can be added to a published table: no column has changed its type.
-
-        Raises:
-            OptionError: The table is partitioned by other columns. It may not be in the latest publication.
-        """
+        """Return True if rows with this schema can be added to a published table: no column has changed its type."""
         table = self._latest(name)
         if table is None:
             return False
@@ -173,11 +156,8 @@ class DeltaTarget:
         """Commit rows of a table, as one new version that is not published yet.
 
         Args:
-            name: Name of the table.
-            rows: The new rows.
             replaced: Ids of transcripts with rows to remove. None: remove all rows.
             written: Ids of the transcripts with new rows.
-            partition_by: Columns whose values become folders.
         """
         table = self._latest(name)
         columns = [column for column in partition_by if column in rows.schema.names] or None

@@ -104,11 +104,7 @@ def personal_types(given: Collection[str] | None, occurring: Callable[[], Iterab
     """Return the types of entities that count as personal data.
 
     Args:
-        given: The types, or one of them. None: `voxframe.options.PII_POLICIES`.
         occurring: Returns the types of entities that occur, which may be others than these.
-
-    Raises:
-        OptionError: There are none, or there is no such type. With a misspelt one, nothing would be masked.
     """
     if given is None:
         return [*PII_POLICIES]
@@ -303,7 +299,6 @@ def _by_word(spans: list[_Span], starts: list[int]) -> list[tuple[int, int, list
     """Return the first and the last word of spans that share no word with others, and these spans.
 
     Args:
-        spans: Spans of a text, in order.
         starts: Position of each word in the text.
     """
     groups: list[tuple[int, int, list[_Span]]] = []

@@ -42,20 +42,11 @@ class TableWriter:
     """Write one table in parts, so that it does not need to fit into memory.
 
     Args:
-        folder: Directory for the files.
         name: Name of the table and of its folder. None: write the files directly into `folder`.
-        form: One of `voxframe.formats.TABLE_FORMATS`.
-        losses: Counter for values that the format cannot hold.
-        partition_by: Columns whose values become folders (`speaker=A/`), if the table has them; Parquet only.
-        escape_formulas: Put an apostrophe before texts that a spreadsheet would run as a formula; CSV only.
         audio: Returns file name and content of the recording of a transcript, for a column `audio` in the form of
             `datasets.Audio`; None if it is not at hand. Default: no such column.
         card: Returns the data card of a table with this schema and number of rows, for the metadata of its Parquet
             files. Default: none.
-
-    Attributes:
-        rows: Number of rows written.
-        schema: Columns of the table; None before the first part.
     """
 
     def __init__(
@@ -86,11 +77,7 @@ class TableWriter:
         self._outs: dict[str | None, Any] = {}  # by split
 
     def add(self, df: pd.DataFrame) -> None:
-        """Write the rows of a DataFrame. The first DataFrame sets the columns and types.
-
-        Raises:
-            OptionError: The columns or types do not fit.
-        """
+        """Write the rows of a DataFrame. The first DataFrame sets the columns and types."""
         table = arrow(df, self._losses, self._name, self.schema)
         self.schema = table.schema
         self._partition_by = [column for column in self._partition_by if column in table.column_names]
@@ -196,13 +183,8 @@ def arrow(df: pd.DataFrame, losses: Losses, name: str | None = None, schema: pa.
     """Convert a DataFrame to Arrow: columns of the data dictionary with its types, other columns with their own types.
 
     Args:
-        df: The DataFrame.
-        losses: Counter for values that Arrow cannot hold.
         name: Name of the table. None (default), or a name that is not in the data dictionary: keep the types of `df`.
         schema: Schema of an earlier part of the table.
-
-    Raises:
-        OptionError: Two columns have the same name, or the columns or types differ from the first part.
     """
     names = [str(column) for column in df.columns]
     if len(set(names)) < len(names):
@@ -301,12 +283,6 @@ def csv(table: pa.Table, losses: Losses, *, header: bool = True, escape_formulas
 
     A null is an empty field; an empty text is `""`. All texts are quoted. Lists are written as JSON.
 
-    Args:
-        table: The table.
-        losses: Counter for values that CSV cannot hold.
-        header: Begin with the column names.
-        escape_formulas: Put an apostrophe before texts that a spreadsheet would run as a formula.
-
     Example:
         >>> csv(pa.table({"text": ["a", "", None], "n": [0.1, None, 3]}), Losses())
         b'text,n\n"a",0.1\n"",\n,3\n'
@@ -329,10 +305,6 @@ def csv(table: pa.Table, losses: Losses, *, header: bool = True, escape_formulas
 
 def json_lines(table: pa.Table, losses: Losses) -> bytes:
     r"""Return a table as JSON lines: one object per row, numbers with all their digits, times as ISO 8601.
-
-    Args:
-        table: The table.
-        losses: Counter for values that JSON cannot hold.
 
     Example:
         >>> json_lines(pa.table({"text": ["a", None], "n": [0.1, 1e-12]}), Losses())

@@ -36,15 +36,7 @@ _ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{\[\]^]""")
 
 
 class Folder:
-    """A directory that an export writes to.
-
-    Args:
-        root: Its path.
-
-    Attributes:
-        files: Names of the files, in the order of writing.
-        checksums: SHA-256 of each closed file by its name, as hexadecimal text.
-    """
+    """A directory that an export writes to."""
 
     def __init__(self, root: str) -> None:
         self.root = root
@@ -52,11 +44,7 @@ class Folder:
         self.checksums: dict[str, str] = {}
 
     def open(self, name: str) -> IO[bytes]:
-        """Open a file in the directory for writing.
-
-        Args:
-            name: File name, with `/` between folders.
-        """
+        """Open a file in the directory for writing."""
         self.files.append(name)
         path = Path(self.root, name)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -107,12 +95,7 @@ def partition_folder(column: str, value: str | None) -> str:
 
 
 def check_target(given: object) -> None:
-    """Check that a path or URL was given.
-
-    Raises:
-        OptionError: It is neither text nor a path of text, it is empty or contains a NUL character, or it begins with
-            the home directory of an unknown user.
-    """
+    """Check that a path or URL was given."""
     path = os.fspath(given) if isinstance(given, str | os.PathLike) else None
     if not isinstance(path, str) or not path or "\0" in path:
         raise OptionError(f"a path or URL is needed, such as 'calls' or 's3://bucket/calls', got {shown(given)}")
@@ -126,11 +109,7 @@ def store_settings(given: Mapping[str, Any] | None, values: type = object) -> di
     """Return the settings of a remote store as a dict. Errors show none of them, because some are secret.
 
     Args:
-        given: The settings. None: none.
         values: Type of each value. Default: any.
-
-    Raises:
-        OptionError: They are not a mapping of names to such values.
     """
     if given is None:
         return {}
@@ -158,15 +137,8 @@ def folder(target: str | os.PathLike[str], *, overwrite: bool = False) -> Iterat
     directory atomically: after all files are written, they are uploaded one after the other.
 
     Args:
-        target: Path or URL.
         overwrite: Replace an existing directory, if voxframe wrote every file in it and none was edited since. Files in
             a remote store are not compared, because that would download all of them.
-
-    Raises:
-        ExportError: The target already exists, has a file that voxframe did not write or that was edited since, or
-            cannot be written.
-        MissingExtraError: The target is a URL and fsspec is not installed.
-        OptionError: The protocol of the URL is unknown, or its library is not installed.
     """
     with _clear_errors(target):
         if is_remote(target):
@@ -238,15 +210,6 @@ def file(target: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator
     """Write one file. It appears when it is complete; if that fails, an existing file stays unchanged.
 
     For a remote store, it is first written to a temporary directory of this machine.
-
-    Args:
-        target: Path or URL.
-        overwrite: Replace an existing file.
-
-    Raises:
-        ExportError: The target already exists or cannot be written.
-        MissingExtraError: The target is a URL and fsspec is not installed.
-        OptionError: The protocol of the URL is unknown, or its library is not installed.
     """
     with _clear_errors(target):
         if is_remote(target):
@@ -326,14 +289,7 @@ def _check_written(
     """Check that voxframe wrote every file of an existing directory, so that replacing it deletes nothing else.
 
     Args:
-        target: Path or URL of the directory.
-        names: Names of all files in it.
-        open_file: Opens one of them.
-        is_file: True if the target is a file.
         compare: Also check that no file was edited since.
-
-    Raises:
-        ExportError: The target is a file, or has a file that voxframe did not write or that was edited since.
     """
     shown = os.fspath(target)
     if is_file:

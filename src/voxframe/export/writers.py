@@ -141,11 +141,7 @@ def write(
 
 
 def _check_data(data: object) -> None:
-    """Check that a DataFrame, or DataFrames by names that can be file names, were given.
-
-    Raises:
-        OptionError: Something else was given.
-    """
+    """Check that a DataFrame, or DataFrames by names that can be file names, were given."""
     tables = data if isinstance(data, Mapping) else {"data": data}
     for name, df in tables.items():
         if not isinstance(df, pd.DataFrame):
@@ -174,14 +170,6 @@ def format_of(target: str | os.PathLike[str], format: str | None) -> str:  # noq
 
     Without a format, it is the one that the file extension names: `words.csv` is csv, `call.TextGrid` is textgrid.
     A target with another extension, or without one, is a directory of Parquet.
-
-    Args:
-        target: Path or URL.
-        format: One of `FORMATS`, or None.
-
-    Raises:
-        OptionError: There is no such format, the target is not a path or URL, or its file extension is that of another
-            format or of a compressed file.
 
     Example:
         >>> format_of("calls.srt", None), format_of("calls", None), format_of("labels.txt", "audacity")
@@ -230,11 +218,7 @@ def finished(files: list[str], target: str | os.PathLike[str], losses: Losses, o
 
 
 def check_options(format: str, partition_by: str | Sequence[str], *, escape_formulas: bool) -> None:  # noqa: A002
-    """Check the options of a format.
-
-    Raises:
-        OptionError: The format does not support partitioning or formula escaping.
-    """
+    """Check the options of a format."""
     checked("escape_formulas", escape_formulas, Boolean())
     if partition_by and format != "parquet":
         raise OptionError(f"only parquet can be partitioned, not {format}; leave partition_by out")
@@ -243,15 +227,7 @@ def check_options(format: str, partition_by: str | Sequence[str], *, escape_form
 
 
 def check_partitions(partition_by: str | Sequence[str], columns: Mapping[str, Iterable[object]]) -> None:
-    """Check that at least one table has each column to partition by; the other tables are not divided by it.
-
-    Args:
-        partition_by: The columns to partition by.
-        columns: Columns of each table, by its name.
-
-    Raises:
-        OptionError: No table has the column.
-    """
+    """Check that at least one table has each column to partition by; the other tables are not divided by it."""
     known = {name: list(map(str, own)) for name, own in columns.items()}
     for column in name_list(partition_by):
         if not any(column in own for own in known.values()):
@@ -270,15 +246,8 @@ def write_transcripts(
     """Write one file per transcript into a directory.
 
     Args:
-        df: Words or turns.
-        into: The directory.
-        format: A speech format.
-        losses: Counter for values that the format cannot hold.
         omitted: Counter for values of columns that the format has no field for.
         stems: Name of the file of each transcript without its suffix, by id. None (default): its recording.
-
-    Raises:
-        OptionError: A column is missing.
     """
     if "transcript_id" not in df:
         _content(df, format, losses)  # raises OptionError with the missing columns

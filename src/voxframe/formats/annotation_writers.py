@@ -115,9 +115,6 @@ def _tiers(df: pd.DataFrame, purpose: str, losses: Losses, *, points: bool = Fal
     Words give a tier of turns and a tier of words for each speaker and channel; other rows give one tier.
 
     Args:
-        df: The rows.
-        purpose: Name of the format, for error messages.
-        losses: Counter for values that the format cannot hold.
         points: Put segments of zero length into separate tiers.
     """
     of_words = isinstance(df, pd.DataFrame) and "word_idx" in df
@@ -294,15 +291,7 @@ def label_studio_config(df: pd.DataFrame) -> str:
 
 
 def regions(text: str, transcript_id: str | None) -> list[tuple[str, str, int, int]]:
-    """Return speaker, text, start and end (ms) of the regions of a task that Label Studio exported.
-
-    Args:
-        text: Exported JSON: the format "JSON", not "JSON-MIN".
-        transcript_id: The transcript.
-
-    Raises:
-        PayloadError: There is no such task, or it has no annotation.
-    """
+    """Return speaker, text, start and end (ms) of the regions of a task that Label Studio exported."""
     tasks = json.loads(text)
     mine = [task for task in tasks if task.get("data", {}).get("transcript_id") == transcript_id]
     if not mine:

@@ -55,11 +55,7 @@ def _has_ids(file: Path) -> bool:
 
 
 def of_folder(folder: Path) -> Iterator[tuple[str | None, dict[str, Any]]]:
-    """Yield recording and payload of each transcript of a data set.
-
-    Raises:
-        PayloadError: A file cannot be read.
-    """
+    """Yield recording and payload of each transcript of a data set."""
     tables, name = {}, ""
     try:
         for name, paths in dataset_files(folder).items():

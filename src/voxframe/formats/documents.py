@@ -49,12 +49,7 @@ def is_prose(text: str) -> bool:
 
 
 def read_docx(data: bytes, *, carry: bool = True) -> dict[str, Any]:
-    """Read a Word document with one paragraph per turn, and the speaker in bold at its beginning.
-
-    Raises:
-        MissingExtraError: python-docx is not installed.
-        PayloadError: It is not a Word document.
-    """
+    """Read a Word document with one paragraph per turn, and the speaker in bold at its beginning."""
     try:
         from docx import Document
     except ModuleNotFoundError:

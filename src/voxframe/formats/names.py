@@ -60,10 +60,6 @@ def spellings(texts: Sequence[str], size: int | None = None) -> tuple[str, ...]:
 def split_name(text: str, known: Sequence[str] = _USUAL) -> tuple[str | None, str]:
     """Split "Ann: Yes" into name and text. The name is None if there is none, and "" after ">>", another speaker.
 
-    Args:
-        text: The text.
-        known: Spellings of names; see `spellings`.
-
     Example:
         >>> split_name("[SPEAKER_00]: Good day"), split_name("at 10: 30")
         (('SPEAKER_00', 'Good day'), (None, 'at 10: 30'))
@@ -111,11 +107,7 @@ def with_names(turns: Sequence[SpokenTurn], *, carry: bool) -> list[SpokenTurn]:
     whole.
 
     Args:
-        turns: The turns in order. An empty text as speaker ends the name before it.
         carry: Give turns without a name the name before them, and warn how many these are.
-
-    Warns:
-        PayloadWarning: Turns have the name of a turn before.
     """
     unnamed = [turn for turn in turns if turn.speaker is None]
     known = spellings([line for turn in unnamed for line in turn.text.split("\n")], len(unnamed))

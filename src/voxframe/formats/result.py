@@ -51,7 +51,6 @@ def counted(losses: Losses | None, what: str) -> Iterator[Losses]:
 
     Args:
         losses: Counter of a caller that warns itself. None: use a new counter and warn.
-        what: Name of the format or file, for the warning.
     """
     if losses is not None:
         yield losses
@@ -62,12 +61,7 @@ def counted(losses: Losses | None, what: str) -> Iterator[Losses]:
 
 
 def warn(losses: Losses, what: str) -> None:
-    """Warn about losses, if there are any.
-
-    Args:
-        losses: The counter.
-        what: Name of the format or file.
-    """
+    """Warn about losses, if there are any."""
     if lost := +losses:  # unary plus drops zero counts
         found = "; ".join(f"{count} {reason}" for reason, count in lost.items())
         warnings.warn(f"{what} cannot hold every value exactly: {found}", ExportWarning, stacklevel=caller())

@@ -21,9 +21,6 @@ def ctm(text: str) -> list[tuple[str, dict[str, Any]]]:
 
     Source: the manual of NIST's sclite, "ctm", https://github.com/usnistgov/SCTK/blob/master/doc/infmts.htm. Scores
     outside 0-1, as in its example, are no confidence.
-
-    Returns:
-        Name and payload of each recording.
     """
     found: dict[str, list[SpokenWord]] = {}
     others: dict[str, list[str]] = {}
@@ -55,9 +52,6 @@ def stm(text: str) -> list[tuple[str, dict[str, Any]]]:
 
     Source: the manual of NIST's sclite, "stm", https://github.com/usnistgov/SCTK/blob/master/doc/infmts.htm. "@" stands
     for no word.
-
-    Returns:
-        Name and payload of each recording.
     """
     found: dict[str, list[SpokenTurn]] = {}
     others: dict[str, list[str]] = {}
@@ -180,11 +174,7 @@ def with_speakers(payload: Mapping[str, Any], text: str, recording: str | None =
 
 
 def _rows(text: str, needed: str = "") -> Iterator[list[str]]:
-    """Yield the fields of each line that is not a comment.
-
-    Raises:
-        PayloadError: A line has fewer fields than are needed.
-    """
+    """Yield the fields of each line that is not a comment."""
     for n, line in enumerate(lines_of(text), 1):
         fields = line.split()
         if not fields or fields[0].startswith(";;"):

@@ -61,12 +61,7 @@ LIMITS = ("turn_start_ms", "turn_end_ms")
 
 
 def with_turns(words: pd.DataFrame, utterances: pd.DataFrame) -> pd.DataFrame:
-    """Return words with the limits of their turns, followed by the turns of transcripts without words.
-
-    Args:
-        words: The table `words`.
-        utterances: The table `utterances` of the same transcripts.
-    """
+    """Return words with the limits of their turns, followed by the turns of transcripts without words."""
     keys = ["transcript_id", "utterance_idx"]
     if utterances.empty or not {*keys} <= {*words.columns}:
         return words
@@ -85,15 +80,8 @@ def transcripts(
     """Yield the id and the segments of each transcript, in time order.
 
     Args:
-        df: Words, or any rows with `transcript_id`, `text`, `start_ms` and `end_ms`.
-        purpose: Name of the format, for error messages.
-        losses: Counter for rows that are changed or left out.
         untimed: Keep rows without times, next to the nearest row of the same speaker, or if none has times, at 0 in
             formats of text. If False, leave them out.
-
-    Raises:
-        OptionError: `df` is not a DataFrame, a column is missing or occurs twice, or a time or confidence is not a
-            number.
     """
     check_columns(df, purpose)
     for transcript_id, rows in df.groupby("transcript_id", sort=False, dropna=False):
@@ -107,16 +95,7 @@ def transcripts(
 
 
 def check_columns(df: object, purpose: str) -> None:
-    """Check that rows have the columns of speech segments, each once, with numbers as times and confidences.
-
-    Args:
-        df: The rows.
-        purpose: Name of the format, for error messages.
-
-    Raises:
-        OptionError: `df` is not a DataFrame, a column is missing or occurs twice, or a time or confidence is not a
-            number.
-    """
+    """Check that rows have the columns of speech segments, each once, with numbers as times and confidences."""
     if not isinstance(df, pd.DataFrame):
         raise OptionError(
             f"{purpose} needs a DataFrame, such as the result of voxframe.load_words, not {type(df).__name__}"
@@ -133,11 +112,7 @@ def check_columns(df: object, purpose: str) -> None:
 
 
 def whole(df: pd.DataFrame, purpose: str, losses: Losses, *, untimed: bool = True) -> list[SpeechSegment]:
-    """Return the segments of the only transcript.
-
-    Raises:
-        OptionError: There is more than one transcript.
-    """
+    """Return the segments of the only transcript."""
     found = list(transcripts(df, purpose, losses, untimed=untimed))
     if len(found) > 1:
         raise OptionError(

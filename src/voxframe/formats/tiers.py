@@ -52,11 +52,7 @@ def textgrid(text: str) -> dict[str, Any]:
 
 
 def textgrid_tiers(text: str) -> list[Tier]:
-    """Return the tiers of a TextGrid.
-
-    Raises:
-        PayloadError: It is not a TextGrid, or it ends before its last tier is complete.
-    """
+    """Return the tiers of a TextGrid."""
     tokens = [
         float(found[2]) if found[1] is None else found[1].replace('""', '"')
         for found in _TOKEN.finditer(text)

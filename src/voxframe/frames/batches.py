@@ -27,10 +27,6 @@ _REST = Rest(None, whole=False)
 def tables_together(documents: Sequence[Any], ids: Sequence[str]) -> list[dict[str, pa.Table]] | None:
     """Return the tables of each payload as `transcript_arrays` would make them, with text as large strings.
 
-    Args:
-        documents: Results of `decode_transcript`.
-        ids: Transcript id of each.
-
     Returns:
         None if one of the payloads has to be read alone.
     """

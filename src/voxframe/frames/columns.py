@@ -26,14 +26,7 @@ def parse_type(kind: pa.DataType) -> pa.DataType:
 
 
 def from_rows(name: str, transcript_id: str | pa.Array | None, rows: Sequence[tuple[Any, ...]]) -> Arrays:
-    """Build the columns of a table from its rows.
-
-    Args:
-        rows: Values of all other columns, in the dictionary's order.
-
-    Returns:
-        The columns, with the dictionary's Arrow types, except that text is `TEXT`.
-    """
+    """Build the columns of a table from its rows."""
     columns = pa.array(rows, _row_type(name)).flatten()  # one conversion; one per column takes twice as long
     return [_repeat(transcript_id, len(rows)), *columns]
 

@@ -43,16 +43,7 @@ class Corrected(NamedTuple):
 
 
 def correct_tables(tables: Mapping[str, pa.Table], edits: Sequence[Edit]) -> Corrected:
-    """Apply edits to the tables of one transcript.
-
-    Args:
-        tables: Arrow tables of one transcript by name: `TURN_TABLES`, and any of `transcripts`, `sentences` and
-            `paragraphs`.
-        edits: The edits, in order.
-
-    Returns:
-        The same tables. `text` is the corrected text. Words and sentences are numbered and located again.
-    """
+    """Apply edits to the tables of one transcript."""
     if (last := max((n for n, edit in enumerate(edits) if edit.action == "speakers"), default=-1)) >= 0:
         return _labelled_between(tables, edits[:last], edits[last], edits[last + 1 :])
     service = _ServiceTurns(tables)
@@ -89,10 +80,7 @@ def speakers_edit(
     """Return the edit that gives every word of a transcript a speaker.
 
     Args:
-        words: The table `words` with the edits that are made before this one.
-        speakers: The label of each of its rows; None for an unknown speaker.
         turns: The turn of each row. None: runs of words of one speaker.
-        source: What the labels were made from.
     """
     value = {"runs": _counted(speakers), "words": _digest(words)}
     value |= {} if turns is None else {"turns": _counted(turns)}

@@ -37,10 +37,6 @@ CATEGORIES = frozenset(
 def to_pandas(table: pa.Table, name: str) -> pd.DataFrame:
     """Return a DataFrame with exactly the dtypes of the data dictionary.
 
-    Args:
-        table: An Arrow table with all or some of the columns of the dictionary.
-        name: Name of the table.
-
     Returns:
         Columns of str (NaN for null; object and None with pandas 2), int64, Int64 if the column is nullable, float64
         (NaN for null), boolean and datetime64[us, UTC]. Writing to it changes neither `table` nor another DataFrame.
@@ -59,7 +55,6 @@ def all_to_pandas(tables: Mapping[str, Arrays], *, text_original: bool = False) 
     """Like `to_pandas` for several tables, given as column arrays by table name; faster than one table at a time.
 
     Args:
-        tables: The columns of each table.
         text_original: Add the same column as `with_text_original`; faster than adding it to the DataFrames.
     """
     original = CORRECTED_TABLES if text_original else frozenset[str]()
@@ -91,10 +86,6 @@ def all_to_pandas(tables: Mapping[str, Arrays], *, text_original: bool = False) 
 def with_text_original(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     """Add the column `text_original`, which is null, after the `text` of a table that corrections can change.
 
-    Args:
-        frame: A table with all its columns, which is changed. Without effect if it has the column.
-        name: Name of the table.
-
     Example:
         >>> with_text_original(to_pandas(empty_table("words"), "words"), "words").columns[3:5].to_list()
         ['text', 'text_original']
@@ -106,11 +97,6 @@ def with_text_original(frame: pd.DataFrame, name: str) -> pd.DataFrame:
 
 def suited(frame: pd.DataFrame, *, category: bool = False, timedeltas: bool = False) -> pd.DataFrame:
     """Return a table with other dtypes on request.
-
-    Args:
-        frame: A table, with all or some of its columns.
-        category: Return the columns of `CATEGORIES` as `category`, with the values in order.
-        timedeltas: Add `start` and `end` as timedelta64[ms] after `end_ms`, NaT for null.
 
     Example:
         >>> frame = suited(pd.DataFrame({"speaker": ["A"], "start_ms": [1500], "end_ms": [1800]}), timedeltas=True)
@@ -132,7 +118,6 @@ def joined(parts: list[pd.DataFrame], ids: Sequence[str]) -> pd.DataFrame:
 
     Args:
         parts: DataFrames with `transcript_id` as `category`. The rows of a transcript are together in one of them.
-        ids: Order of the transcripts.
     """
     columns, runs = list(parts[0].columns), _runs(parts, ids)
     arrays = [{name: frame[name].array for name in columns} for frame in parts]

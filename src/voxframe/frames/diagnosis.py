@@ -34,12 +34,7 @@ _KINDS: tuple[tuple[re.Pattern[bytes], str, str], ...] = tuple(
 
 
 def not_json(raw: bytes, text: str, error: ValueError) -> PayloadError:
-    """Return the error for bytes that are not JSON.
-
-    Args:
-        raw: The bytes.
-        text: The bytes as text.
-    """
+    """Return the error for bytes that are not JSON."""
     for beginning, kind, advice in _KINDS:
         if beginning.match(raw):
             return PayloadError(f"the payload is {kind}, not a transcript; {advice}")

@@ -67,9 +67,6 @@ def unknown(value: Any, shape: Shape) -> dict[str, Any]:
     These are fields that the shape does not define, and values that do not fit it. Fields of a nested object are under
     the name of that object. Elements of lists are left out: they have rows of their own, each with its own `extra`.
 
-    Args:
-        value: A decoded object; any other value has no fields.
-
     Example:
         >>> from voxframe.frames.json_schema import shape
         >>> topic = shape(frozenset({"topics"}))["iab_categories_result"]["results"]["[]"]
@@ -167,11 +164,7 @@ def field(value: Any, name: str) -> Any:
 
 
 def without_lists(raw: bytes, doc: Any) -> Any:
-    """Decode a payload to plain Python objects, with an empty list in place of everything that `doc` left raw.
-
-    Args:
-        doc: The result of `voxframe.frames.json_schema.decoder` for these bytes.
-    """
+    """Decode a payload to plain Python objects, with an empty list in place of everything that `doc` left raw."""
     base = _address(raw)
     parts, end = [], 0
     for part in _raw_parts(doc):

@@ -191,11 +191,7 @@ def _split(path: list[str]) -> list[list[str]]:
 
 
 def columns(names: Iterable[str], lists: Mapping[FieldPath, Lists]) -> dict[str, Columns]:
-    """Build the list-based columns and the index columns of some tables, by table name.
-
-    Args:
-        lists: Lists by their path, as `read_lists` returned them.
-    """
+    """Build the list-based columns and the index columns of some tables, by table name."""
     arrays = {name: _columns(_plan(name), lists) for name in names}
     # Converting all numbers of one type at once costs little more than one column.
     _refuse_infinite([arrays[name][column] for name, column in _floats(arrays, FLOAT)])

@@ -31,16 +31,8 @@ def sentence_table(raw: bytes, words: pa.Table | None = None, transcript_id: str
     """Return the `sentences` table of a sentences export.
 
     Args:
-        raw: The export, as received from the service.
         words: The `words` table of the same transcript. None (default): `first_word_idx`
             is null.
-        transcript_id: Transcript id for the table. None (default): the id in the export.
-
-    Returns:
-        A table with exactly the Arrow schema of the data dictionary.
-
-    Raises:
-        PayloadError: The export is not a JSON object.
 
     Example:
         >>> export = b'{"id": "a1", "sentences": [{"text": "Hi.", "start": 0, "end": 90, "words": []}]}'
@@ -106,13 +98,6 @@ def _as_sent(words: pa.Table) -> pa.Table:
 def derived_passages(words: pa.Table, name: str) -> pa.Table:
     """Return sentences or paragraphs made from words, by the rule of the embedded server.
 
-    Args:
-        words: The `words` table of a transcript.
-        name: "sentences" or "paragraphs".
-
-    Returns:
-        The table with the column `derived`, which is True. Confidences are null.
-
     Example:
         >>> from voxframe.frames import transcript_tables
         >>> words = [{"text": text, "start": 0, "end": 90} for text in "Good morning. So what?".split()]
@@ -154,12 +139,7 @@ def derived_passages(words: pa.Table, name: str) -> pa.Table:
 
 
 def passage_rows(words: pa.Table, name: str) -> list[list[int]]:
-    """Return the rows of the words of each sentence or paragraph, ordered by time, by the rule of the embedded server.
-
-    Args:
-        words: The `words` table of a transcript. Words without text are left out.
-        name: "sentences" or "paragraphs".
-    """
+    """Return the rows of the words of each sentence or paragraph by time, by the rule of the embedded server."""
     columns = (words[column].to_pylist() for column in ("text", "start_ms", "end_ms", "speaker", "channel"))
     said: list[dict[str, Any]] = []
     last = 0
@@ -197,17 +177,6 @@ def _extra(name: str, rest: Rest, others: Sequence[Any], words: Mapping[int, Any
 
 def word_match_table(raw: bytes, transcript_id: str | None = None) -> pa.Table:
     """Return the `word_matches` table of a word search.
-
-    Args:
-        raw: The response, as received from the service.
-        transcript_id: Transcript id for the table. None (default): the id in the response.
-
-    Returns:
-        One row per occurrence, with exactly the Arrow schema of the data dictionary. A word without matches has no row,
-        unless the service returned fields that no column has.
-
-    Raises:
-        PayloadError: The response is not a JSON object.
 
     Example:
         >>> answer = b'{"id": "a1", "matches": [{"text": "hi", "timestamps": [[0, 90]], "indexes": [0]}]}'

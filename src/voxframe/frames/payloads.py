@@ -42,13 +42,7 @@ _ENVELOPES = 3  # maximum nesting of envelopes
 
 @dataclass(frozen=True)
 class Head:
-    """The fields of a payload that identify it.
-
-    Attributes:
-        id: Id of the transcript; None if absent.
-        status: Status of the transcript; None if absent.
-        audio_url: URL of the media; None if absent.
-    """
+    """The fields of a payload that identify it."""
 
     kind: Kind
     id: str | None
@@ -59,9 +53,6 @@ class Head:
 
 def payloads(raw: bytes) -> Iterator[tuple[str, bytes]]:
     """Yield each payload in some bytes, without its envelope, and its location.
-
-    Args:
-        raw: One payload, a list of payloads, or JSON lines, in UTF-8 or UTF-16.
 
     Yields:
         The location ("" for a single payload, "[2]" in a list, ":3" for the third line) and the payload's bytes,

@@ -47,8 +47,6 @@ def realign(words: Sequence[TurnWord], text: str, start: int | None = None, end:
 
     Args:
         words: The words of the turn. A turn without words gets none.
-        start: Start of the turn in milliseconds, for words before the first one.
-        end: End of the turn in milliseconds.
 
     Example:
         >>> words = [TurnWord("We", 0, 100), TurnWord("meat", 100, 300), TurnWord("here.", 400, 600)]
@@ -113,11 +111,7 @@ def _replaced(
     right: TurnWord | None,
     gap: tuple[int | None, int | None],
 ) -> list[TurnWord]:
-    """Return words in the place of others.
-
-    Args:
-        gap: Time between these two, in milliseconds.
-    """
+    """Return words in the place of others."""
     if len(words) == len(tokens):
         return list(map(_changed, words, tokens))
     begin, end = (words[0].start, words[-1].end) if words else gap

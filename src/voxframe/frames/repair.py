@@ -32,9 +32,6 @@ def repair_payload(raw: bytes, shape: Shape) -> tuple[bytes, dict[str, Any]]:
     a list for a text. If a name occurs twice, the last value is kept. Numbers beyond the range of floats are read as
     text.
 
-    Args:
-        raw: A JSON object. A byte order mark, invalid UTF-8, NaN and lone surrogates are accepted.
-
     Returns:
         UTF-8 JSON that the strict decoder of the same shape reads, and the payload with all its original fields, each
         value that became null in a `Misfit`.
@@ -52,11 +49,7 @@ def repair_payload(raw: bytes, shape: Shape) -> tuple[bytes, dict[str, Any]]:
 
 
 def parse(raw: bytes, repair: _Repair | None = None) -> Any:
-    """Decode JSON in any Unicode encoding; NaN, control characters and invalid bytes are accepted.
-
-    Raises:
-        PayloadError: The text is not JSON.
-    """
+    """Decode JSON in any Unicode encoding; NaN, control characters and invalid bytes are accepted."""
     text = _text(raw, repair or _Repair())
     try:
         return json.loads(text, strict=False, parse_int=_whole_number, parse_float=_float, parse_constant=_constant)

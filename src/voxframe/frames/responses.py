@@ -185,11 +185,7 @@ def stream_table(source: Messages) -> pa.Table:
 
 
 def stream_word_table(source: Messages, *, finals_only: bool = False) -> pa.Table:
-    """Return the `stream_words` table: one row per word of each message.
-
-    Args:
-        source: Like `source` of `stream_table`.
-    """
+    """Return the `stream_words` table: one row per word of each message."""
     rows = [
         {
             "session_id": session_id,

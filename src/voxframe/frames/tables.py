@@ -72,17 +72,7 @@ def transcript_tables(
     objects and single analyses can be loaded too.
 
     Args:
-        raw: The payload as received from the service: one JSON object.
         only: Names of the tables to build; the rest of the payload is skipped. None (default): all tables.
-        transcript_id: Transcript id for the tables. None (default): the id in the payload.
-
-    Returns:
-        Tables by name, in the order of `voxframe.schema.TRANSCRIPT_TABLES`, each with exactly the Arrow schema of the
-        data dictionary.
-
-    Raises:
-        PayloadError: The payload is not a JSON object.
-        OptionError: `only` names a table that is not built from a transcript.
 
     Example:
         >>> tables = transcript_tables(b'{"id": "a1", "words": [{"text": "Hi", "start": 0, "end": 90}]}')

@@ -44,11 +44,7 @@ def timed(
     before its turn and ends not after it. A time stays null if no known time precedes it or none follows.
 
     Args:
-        start: Their own starts in ms, null if unknown.
-        end: Their own ends in ms, null if unknown.
         owner: Turn of each word, -1 if none has it.
-        turn_start: Start of each turn in ms, NaN if unknown.
-        turn_end: End of each turn in ms, NaN if unknown.
     """
     if not lacks_times(start, end):
         return start, end, own_times(len(start))
@@ -95,9 +91,6 @@ def turn_times(
     """Return start, end and `timing` of each turn; an unknown time is that of its first or last word.
 
     Args:
-        turn_start: Start of each turn in ms, NaN if unknown.
-        turn_end: End of each turn in ms, NaN if unknown.
-        owner: Turn of each word, -1 if none has it.
         words: Result of `timed`.
     """
     lacks = np.isnan(turn_start) | np.isnan(turn_end)

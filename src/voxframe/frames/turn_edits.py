@@ -27,12 +27,7 @@ ARGUMENTS = {
 
 @dataclass(frozen=True)
 class Was:
-    """A turn as the service sent it, by which it is found again in another payload.
-
-    Attributes:
-        start: Start in milliseconds, or None.
-        end: End in milliseconds, or None.
-    """
+    """A turn as the service sent it, by which it is found again in another payload."""
 
     start: int | None
     end: int | None

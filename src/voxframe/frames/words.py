@@ -49,9 +49,6 @@ def read_words(whole: RawList, turns: Sequence[Any], rest: Rest) -> tuple[Lists,
 
     Utterances repeat their words in the payload. If these are byte for byte the words of the transcript, they are read
     only once, utterance by utterance, which also gives the counts. The same applies if only the utterances have words.
-
-    Args:
-        rest: The fields of the payload that are not decoded.
     """
     parts = [turn.words for turn in turns]
     # The tolerant path drops unknown fields from the raw words, and copies may differ in those.
@@ -86,7 +83,6 @@ def word_tables(
 
     Args:
         counts: Number of words per utterance, as returned by `read_words`.
-        rest: The fields of the payload that are not decoded.
     """
     if counts is not None:
         starts = np.where(counts > 0, np.cumsum(counts) - counts, -1)
@@ -167,9 +163,7 @@ def turn_rows(
     """Return the rows of `utterances`.
 
     Args:
-        limits: Start, end and `timing` of each.
         starts: Index of the first word of each; -1 if it is unknown.
-        rest: The fields of the payload that are not decoded.
     """
     extra: Sequence[str | None] = [
         extra_text(unknown_of_item("utterances", other, _TURN), exact=rest.whole) for other in _turns_of(rest)
@@ -226,9 +220,6 @@ def repeated(whole: RawList | memoryview, parts: Sequence[RawList]) -> bool:
 
 def runs(words: Columns, copies: Columns, counts: Ints, by: Sequence[str]) -> Ints:
     """Find the words of each part of a transcript, given as a copy of its words, among all words.
-
-    Args:
-        by: Columns in which copy and word must be equal.
 
     Returns:
         Index in `words` of the first word of each part; -1 if there is no match or the part has no words. No word

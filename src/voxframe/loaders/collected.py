@@ -24,9 +24,6 @@ class Collected:
     """Tables of payloads in their order. Of payloads with the same id and rows in the same table, the first is kept.
 
     If the first is not finished, such as a response with the status "processing", a later one takes its place.
-
-    Attributes:
-        count: Number of payloads, including those that are not kept.
     """
 
     def __init__(self) -> None:

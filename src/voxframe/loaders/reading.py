@@ -233,8 +233,6 @@ class _Reads(NamedTuple):
     """Ways to read the tables of a loader.
 
     Attributes:
-        empty: Collects transcripts without rows.
-        refresh: Fetch transcripts even if the corpus has them.
         limit: Number of rows after which no further source is read. None: read all.
     """
 

@@ -66,12 +66,7 @@ Sources: TypeAlias = "Source | pd.DataFrame | Corpus | Iterable[Source]"
 
 
 class Content(NamedTuple):
-    """The content of a source, which may have another format than the interface.
-
-    Attributes:
-        data: The bytes.
-        file: Path of the file; empty if there is none.
-    """
+    """The content of a source, which may have another format than the interface."""
 
     data: bytes
     file: str = ""
@@ -107,11 +102,7 @@ def is_handle(source: object) -> TypeGuard[Handle]:
 
 @takes_frames
 def each(source: Sources) -> Iterator[Source]:
-    """Yield the sources in `source`: itself if it is a single source, otherwise its items. Folders become their files.
-
-    Raises:
-        PayloadError: `source` is of another type, a DataFrame has no ids, or a folder has no payload files.
-    """
+    """Yield the sources in `source`: itself if it is one, otherwise its items. Folders become their files."""
     if is_one(source):
         yield from _files(source)
     elif isinstance(source, pd.DataFrame):
@@ -146,11 +137,7 @@ def _files(source: Source) -> Iterable[Source]:
 
 
 def resolve(source: Source, client: Fetcher | None) -> Content | Remote:
-    """Return the content of a source, or the remote transcript that it refers to.
-
-    Args:
-        client: Client that fetches ids; None: ids can only be read from a corpus.
-    """
+    """Return the content of a source, or the remote transcript that it refers to."""
     if isinstance(source, Mapping):
         return Content(encode(source))
     if isinstance(source, bytes | bytearray | memoryview):
@@ -204,9 +191,6 @@ def cached_tables(
 ) -> dict[str, pa.Table]:
     """Return tables of a transcript from the corpus if it has a final status there, otherwise from the service.
 
-    Args:
-        refresh: Fetch the transcript even if the corpus has it.
-
     Returns:
         The tables by name. An unfinished transcript gives partial tables and a warning, and is not stored.
     """
@@ -237,10 +221,6 @@ def cached_export(
     """Return the table of an export from the corpus if it is stored there, otherwise from the service.
 
     The transcript itself is stored first, because the words of an export are located in its table of words.
-
-    Args:
-        view: "sentences" or "paragraphs".
-        refresh: Fetch the export even if the corpus has it.
 
     Returns:
         The table; without rows if the transcript is not completed, because the service has no exports of it.

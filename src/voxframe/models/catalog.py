@@ -22,9 +22,6 @@ class ModelFile:
     """One official file of a model.
 
     Attributes:
-        name: File name; in a subfolder, with its path.
-        size: Size in bytes.
-        sha256: SHA-256 of the content, in hexadecimal.
         members: Members of the data packages that hold the content, in order. In "a/b.zip!c", the archive a/b.zip in
             the package holds c.
     """

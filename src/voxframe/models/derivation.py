@@ -14,18 +14,7 @@ _HASHES = "sha256.json"  # of the files
 
 
 def build(folder: Path, save: Callable[[Path], None], *, size: int, name: str, variable: str) -> None:
-    """Make a folder of derived files all at once, unless it is there. A damaged one is replaced.
-
-    Args:
-        folder: The folder.
-        save: Writes the files into a folder.
-        size: Bytes that are needed for a moment, for the message.
-        name: Name of the model, for the message.
-        variable: Environment variable that names another cache, for the message.
-
-    Raises:
-        ModelError: The folder cannot be written.
-    """
+    """Make a folder of derived files all at once, unless it is there. A damaged one is replaced."""
     if _is_sound(folder):
         return
     try:

@@ -232,11 +232,7 @@ def _members(file: ModelFile, archives: dict[str, zipfile.ZipFile], start: int) 
 
 
 def _save(files: Iterable[ModelFile], chunks: Callable[[ModelFile, int], Iterator[bytes]], partial: Path) -> Path:
-    """Write files of a model, continuing those that are there in part, and check that they are the official ones.
-
-    Args:
-        chunks: Yields the content of a file from a byte offset. Not more than its size is read.
-    """
+    """Write files of a model, continuing those that are there in part, and check that they are the official ones."""
     folder = partial / "files"
     for file in files:
         path = folder / file.name

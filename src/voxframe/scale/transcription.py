@@ -76,13 +76,7 @@ def on_workers(client: Client, *, requests_per_second: float = 10.0) -> WorkerCl
 
 
 class WorkerClient(Client):
-    """A client whose uploads and downloads run on Dask workers; see `on_workers`.
-
-    Args:
-        settings: Settings of the service.
-        cluster: The client of the Dask cluster.
-        requests_per_second: Maximum rate of all requests.
-    """
+    """A client whose uploads and downloads run on Dask workers; see `on_workers`."""
 
     def __init__(self, settings: Settings, cluster: distributed.Client, requests_per_second: float) -> None:
         self._cluster = cluster
@@ -152,12 +146,7 @@ def _wait(cluster: distributed.Client, rate: str, pause_s: float) -> None:
 
 @dataclass(frozen=True)
 class _Service:
-    """Settings with which a worker sends requests; the key comes from its own environment.
-
-    Attributes:
-        timeout: Maximum seconds from the first to the last byte of a response.
-        pause_s: Minimum seconds between two requests.
-    """
+    """Settings with which a worker sends requests; the key comes from its own environment."""
 
     base_url: str
     timeout: float

@@ -118,10 +118,8 @@ def subjects(
     """Return the noun phrases that say what sentences are about, the best first, without a word in common.
 
     Args:
-        lines: Noun phrases of each sentence.
         vectors: Vectors of the sentences. The phrases closest in meaning to all of them come first. None: the most
             frequent ones that have rare words.
-        encoder: Encoder of the phrases.
     """
     counts = Counter(phrase.stems for line in lines for phrase in line)
     texts = {phrase.stems: phrase.text for line in reversed(lines) for phrase in reversed(line)}

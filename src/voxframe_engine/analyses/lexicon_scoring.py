@@ -94,7 +94,6 @@ class Classifier(NamedTuple):
     """A classifier of sentence vectors.
 
     Attributes:
-        labels: Its labels.
         weights: One row per column of the vectors and one for the constant; one column per label.
     """
 

@@ -43,8 +43,6 @@ class EncodedBlock:
     """Sentences of a block, encoded in their context.
 
     Attributes:
-        tokens: A vector of length 1 for each token.
-        counts: Number of tokens of each sentence.
         means: For each sentence, the mean of its tokens, of length 1.
     """
 
@@ -54,11 +52,7 @@ class EncodedBlock:
 
 
 class AnswerModel:
-    """Compares sentences with questions.
-
-    Args:
-        coder: The sentence encoder with the changed weights.
-    """
+    """Compares sentences with questions."""
 
     def __init__(self, coder: SentenceEncoder) -> None:
         self._encoder = coder
@@ -108,9 +102,6 @@ class AnswerModel:
         A sentence without tokens gets -inf.
 
         Args:
-            question: The question.
-            blocks: The sentences.
-            is_question: For each sentence, True if it is a question.
             starts_run: For each sentence, True if the previous one in `blocks` is not the one before it in the text.
         """
         (tokens,) = self._encoder.tokens([question])
@@ -141,10 +132,7 @@ class EncodedText:
     """Sentences to be compared with several questions. Each is encoded once.
 
     Args:
-        model: The model.
-        sentences: The sentences.
         is_first: For each, True if it does not follow the one before: the first one of a source or passage.
-        is_question: For each, True if it is a question.
     """
 
     def __init__(self, model: AnswerModel, sentences: Sequence[str], is_first: Flags, is_question: Flags) -> None:
@@ -158,7 +146,6 @@ class EncodedText:
         others get -inf.
 
         Args:
-            question: The question.
             words: For each sentence, a score of the words that it shares with the question.
         """
         scores = np.full(len(self._sentences), -np.inf)

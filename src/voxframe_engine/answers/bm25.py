@@ -77,13 +77,7 @@ def terms(text: str) -> list[str]:
 
 
 class Match(NamedTuple):
-    """A sentence in a ranking.
-
-    Attributes:
-        place: Index among all sentences.
-        line: The sentence.
-        score: Score as an answer, the higher the better.
-    """
+    """A sentence in a ranking."""
 
     place: int
     line: Line
@@ -93,14 +87,9 @@ class Match(NamedTuple):
 class BM25Index:
     """A search index over the sentences of several sources.
 
-    Args:
-        sources: The sources.
-
     Attributes:
-        lines: The sentences.
         is_first: For each, True if it does not follow the one before; scores do not cross it.
         is_bare: For each, True if it says yes or no, and nothing more.
-        is_question: For each, True if it is a question.
     """
 
     def __init__(self, sources: Sequence[Source]) -> None:

@@ -63,10 +63,7 @@ class ChatAnswerer:
     """Answers with a language model.
 
     Attributes:
-        model: The model.
         window: Size of its context window in tokens, for input and output together.
-        at_once: Maximum number of concurrent requests to the model.
-        most_written: Maximum number of tokens of one answer, whatever the request allows.
     """
 
     model: LanguageModel
@@ -78,13 +75,7 @@ class ChatAnswerer:
         """Accept every `final_model`: the configured model answers, and the response has its name."""
 
     def answer(self, llm_request: LLMRequest, sources: Sequence[Source], report: Report = unreported) -> LLMAnswer:
-        """Answer a request from the given transcripts or text.
-
-        Raises:
-            ModelFailed: The model did not answer.
-            RequestRefused: The request leaves no room for the transcripts in the context window.
-            Cancelled: `report` raised it.
-        """
+        """Answer a request from the given transcripts or text."""
         tally = _Tally(report)
         size = min(llm_request.max_output_size, self.most_written)
         with ThreadPoolExecutor(self.at_once, thread_name_prefix="voxframe-llm") as pool:
@@ -231,11 +222,7 @@ _LEAST_WINDOW = 1000
 
 
 def chat_from_settings(url: str | None, model: str | None, key: str | None, window: int | None) -> ChatAnswerer | None:
-    """Return the model named by the arguments or the environment; None if there is none.
-
-    Raises:
-        SettingsError: A setting is missing or invalid.
-    """
+    """Return the model named by the arguments or the environment; None if there is none."""
     url = url or _environment("URL")
     model = model or _environment("MODEL")
     if url is None:

@@ -20,11 +20,7 @@ _MOST_WRITTEN = 500  # tokens
 
 @dataclass(frozen=True)
 class CheckedAnswerer:
-    """Answers with a model on this machine, checked against the sources.
-
-    Attributes:
-        model: The model.
-    """
+    """Answers with a model on this machine, checked against the sources."""
 
     model: LanguageModel
 
@@ -36,11 +32,6 @@ class CheckedAnswerer:
 
         Sentences of summaries, action items and answers are checked and cited. A summary of which nothing is supported
         is quoted instead. Other texts, such as poems or JSON, are returned as they were written, without citations.
-
-        Raises:
-            ModelFailed: The model did not answer.
-            RequestRefused: The request leaves no room for the transcripts in the context window.
-            Cancelled: `report` raised it.
         """
         answer = ChatAnswerer(self.model, WINDOW, 1, _MOST_WRITTEN).answer(llm_request, sources, report)
         evidence = Evidence(sources, llm_request.context)

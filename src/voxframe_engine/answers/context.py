@@ -19,14 +19,7 @@ _LONGEST = 60  # sentences without punctuation are cut after this number of word
 
 
 class Line(NamedTuple):
-    """A sentence.
-
-    Attributes:
-        text: The text.
-        speaker: The speaker, if known.
-        start: Start in ms, if known.
-        end: End in ms, if known.
-    """
+    """A sentence."""
 
     text: str
     speaker: str | None = None
@@ -39,10 +32,7 @@ class Source:
     """One transcript or text.
 
     Attributes:
-        lines: Its sentences, in order.
-        seconds: Its duration in seconds; 0 if unknown.
         breaks: Indexes of sentences that do not follow the one before, such as the first one after a note.
-        transcript_id: The transcript; None for a text.
     """
 
     lines: Sequence[Line] = field(repr=False)

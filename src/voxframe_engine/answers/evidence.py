@@ -42,15 +42,7 @@ _SMALL = 10  # numbers in words up to this need no support in a summary: "two sp
 
 
 class Support(NamedTuple):
-    """A sentence of a written text, and the passage that supports it.
-
-    Attributes:
-        sentence: The sentence.
-        source: Index of the source.
-        start: Start of the passage in ms; None if unknown.
-        end: End of the passage in ms; None if unknown.
-        text: The passage.
-    """
+    """A sentence of a written text, and the passage that supports it."""
 
     sentence: str
     source: int
@@ -69,7 +61,6 @@ class Evidence:
     """The passages of the sources of a request.
 
     Args:
-        sources: The transcripts, or the text.
         given: Further text that may be used: the context of the request, and questions.
     """
 
@@ -95,12 +86,7 @@ class Evidence:
             )
 
     def check(self, text: str, question: str = "") -> tuple[str, list[Support]]:
-        """Return a written text without the sentences that nothing supports, and the citations of the others.
-
-        Args:
-            text: The text: sentences, or lines with bullets.
-            question: The question that it answers, which a short answer is compared together with.
-        """
+        """Return a written text without the sentences that nothing supports, and the citations of the others."""
         rows, citations = [], []
         for row in text.splitlines():
             bullet = _BULLET.match(row)

@@ -122,12 +122,7 @@ _SHORT = re.compile(r"\b(?:brief(?:ly)?|tl;?dr|headline|title|gist|in short)\b",
 
 
 class AnswerForm(NamedTuple):
-    """The form of an answer.
-
-    Attributes:
-        bullets: One sentence per line, each with a dash.
-        sentences: Number of sentences; None if it is not given.
-    """
+    """The form of an answer."""
 
     bullets: bool = False
     sentences: int | None = None
@@ -154,11 +149,7 @@ def form_of(*texts: str) -> AnswerForm:
 
 
 class RequestText:
-    """The sentences of a request.
-
-    Args:
-        sources: The transcripts, or the text.
-    """
+    """The sentences of a request."""
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self.index = BM25Index(sources)
@@ -190,11 +181,7 @@ class ExtractiveAnswerer:
     """Answers by quoting."""
 
     def check(self, model: str) -> None:
-        """Check that a `final_model` has the form of a model name. The response has the name of this model instead.
-
-        Raises:
-            RequestRefused: It has not.
-        """
+        """Check that a `final_model` has the form of a model name. The response has the name of this model instead."""
         if not _NAME.fullmatch(model):
             raise RequestRefused(
                 f"final_model must be default, basic or a name with its vendor, like vendor/model, not {model[:80]!r}"
@@ -206,11 +193,7 @@ class ExtractiveAnswerer:
         sources: Sequence[Source],
         report: Report = unreported,  # noqa: ARG002 - quoting is quick
     ) -> LLMAnswer:
-        """Answer a request from the given transcripts or text.
-
-        Raises:
-            RequestRefused: Quoting cannot give what the prompt, or the form of an answer, asks for.
-        """
+        """Answer a request from the given transcripts or text."""
         for form in (llm_request.answer_format, *(one.answer_format for one in llm_request.questions)):
             if needs_writing(form):
                 raise RequestRefused(CANNOT.format(asked=form[:80]))
@@ -247,10 +230,7 @@ def _answers(text: RequestText, question: str, context: str, most: int, wanted: 
     """Return the sentences that answer a question, the best one first; an empty list if the text does not answer it.
 
     Args:
-        text: The sentences, which can be encoded.
-        question: The question.
         context: Its context. Of sentences that are about as good, those with its words come first.
-        most: Maximum number of sentences.
         wanted: Number of sentences that the user wants. None: the best one, and others that are almost as good.
     """
     found = text.log_odds(question)

@@ -22,14 +22,7 @@ QUOTING = "voxframe-extractive"
 
 @dataclass(frozen=True)
 class LLMQuestion:
-    """One question.
-
-    Attributes:
-        question: The text.
-        context: Additional information, as text.
-        answer_format: Description of the form of the answer.
-        answer_options: Answers to choose from; empty for an open question.
-    """
+    """One question."""
 
     question: str
     context: str = ""
@@ -43,20 +36,7 @@ NESTED = {"sources": ("id", "type"), "questions": tuple(LLMQuestion.__dataclass_
 
 @dataclass(frozen=True)
 class LLMRequest:
-    """A validated request.
-
-    Attributes:
-        task: The operation.
-        transcript_ids: Transcripts to use; empty if `input_text` is given.
-        input_text: Text to use.
-        context: Additional information, as text; as JSON if it was not a string.
-        final_model: Name of the requested model.
-        max_output_size: Maximum number of output tokens.
-        temperature: 0 to 1.
-        answer_format: Description of the form of the answer.
-        prompt: The prompt of a task.
-        questions: The questions of a question-answer request.
-    """
+    """A validated request."""
 
     task: Task
     transcript_ids: tuple[str, ...] = ()
@@ -71,11 +51,7 @@ class LLMRequest:
 
 
 def read(task: Task, body: object) -> LLMRequest:
-    """Validate the body of a request. Unknown fields and nulls are ignored.
-
-    Raises:
-        RequestRefused: The request is invalid; the message lists all problems.
-    """
+    """Validate the body of a request. Unknown fields and nulls are ignored."""
     if not isinstance(body, Mapping):
         raise RequestRefused("the body must be a JSON object")
     given = {name: value for name, value in body.items() if value is not None}
@@ -207,9 +183,6 @@ class LLMAnswer(NamedTuple):
 
     Attributes:
         response: A text, or for question-answer a list of `{"question", "answer"}`.
-        input_tokens: Number of tokens read.
-        output_tokens: Number of tokens written.
-        model: Name of the model.
         citations: Passages that support sentences of the response; None if they were not looked for.
     """
 

@@ -28,13 +28,7 @@ _THOUGHTS = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
 
 
 class ModelFailed(Exception):  # noqa: N818 - becomes the answer to a request
-    """The model did not answer.
-
-    Args:
-        status: HTTP status of the response to the client of this server.
-        message: The reason.
-        retry_after: Seconds after which the client may try again.
-    """
+    """The model did not answer."""
 
     def __init__(self, status: int, message: str, retry_after: int | None = None) -> None:
         super().__init__(message)
@@ -79,8 +73,6 @@ class ChatModel:
 
     Attributes:
         url: URL to which `/chat/completions` is appended, such as "http://127.0.0.1:11434/v1".
-        name: Name of the model at that URL.
-        key: API key, if it needs one.
         fields: Further fields of each request.
     """
 
@@ -90,19 +82,7 @@ class ChatModel:
     fields: Mapping[str, Any] = field(default_factory=dict)
 
     def ask(self, system: str, request: str, size: int, temperature: float, report: Report = unreported) -> ModelReply:
-        """Request one answer of at most `size` tokens.
-
-        Args:
-            system: What the model is and may do.
-            request: The request.
-            size: Maximum number of tokens of the answer.
-            temperature: 0 to 1.
-            report: Called with the completed share.
-
-        Raises:
-            ModelFailed: There is no answer.
-            Cancelled: `report` raised it.
-        """
+        """Request one answer of at most `size` tokens."""
         body = {
             "model": self.name,
             "messages": [{"role": "system", "content": system}, {"role": "user", "content": request}],

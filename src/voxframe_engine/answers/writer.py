@@ -37,7 +37,6 @@ class LocalModel:
 
     Args:
         file: The GGUF file. None: that of the model `writer`, which is verified when it is loaded.
-        idle_s: Seconds without a request after which the child ends.
     """
 
     def __init__(self, file: Path | None = None, idle_s: float = _IDLE_S) -> None:
@@ -138,10 +137,6 @@ def find(setting: str | None = None) -> LocalModel | None:
 
     Args:
         setting: Path of a GGUF file, or "off". None (default): VOXFRAME_WRITER.
-
-    Raises:
-        SettingsError: There is no such file.
-        MissingExtraError: A file is given and the extra `writer` is not installed.
     """
     setting = setting or os.environ.get(VARIABLE, "").strip() or None
     if setting == OFF:

@@ -19,11 +19,7 @@ _BATCH = 256  # tokens that are read at once; progress is reported, and a reques
 
 
 def main() -> int:
-    """Serve the model until standard input ends.
-
-    Returns:
-        Exit status.
-    """
+    """Serve the model until standard input ends."""
     end_with_parent(int(sys.argv[1]))
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # output of libraries must not be read as messages

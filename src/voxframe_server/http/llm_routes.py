@@ -81,12 +81,7 @@ _UNKNOWN = "there is no response of that request id, or it was purged"
 
 @dataclass
 class LLMState:
-    """State of the endpoints.
-
-    Attributes:
-        configured: The configured model, if any.
-        writer: The model on this machine, if any.
-    """
+    """State of the endpoints."""
 
     configured: Answerer | None
     writer: LocalModel | None

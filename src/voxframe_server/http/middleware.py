@@ -91,8 +91,6 @@ class AuthMiddleware:
     """ASGI middleware that refuses requests with status 400, 401 or 403.
 
     Args:
-        key: The API key required in the `Authorization` header.
-        hosts: Allowed names in the `Host` header; None for any.
         signed: Prefix of paths that need no key because the endpoint checks a signature.
         keyless: Paths that need no key because their content is public.
     """
@@ -222,11 +220,7 @@ def _as_error_object(start: Message) -> ASGIApp:
 
 
 class RateLimitWindow:
-    """A counter of requests. A window starts with its first request.
-
-    Args:
-        limit: Number of requests allowed per window.
-    """
+    """A counter of requests. A window starts with its first request."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -244,11 +238,7 @@ class RateLimitWindow:
 
 
 class RateLimitMiddleware:
-    """Sends a 429 response beyond the limit, and adds the rate-limit headers to every response.
-
-    Args:
-        limit: Requests per minute; 0 for no limit and no headers.
-    """
+    """Sends a 429 response beyond the limit, and adds the rate-limit headers to every response."""
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
         self._app = app

@@ -37,11 +37,7 @@ DELETED_TEXT, DELETED_URL = "Deleted by user.", "http://deleted_by_user"
 
 
 def transcript(job: JobRecord, result: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the transcript object of a job.
-
-    Args:
-        result: Its result fields if it is completed, else None.
-    """
+    """Return the transcript object of a job."""
     if job.deleted:
         return _deleted(job)
     fields = {"id": job.id, "status": job.status, **_echo(job.request), **RESULTS, **(result or {})}

@@ -66,7 +66,6 @@ class ServerState:
     """State of the endpoints.
 
     Attributes:
-        hosts: Host names of the server; None for any.
         webhook_origins: Origins that may be notified although they are not public. The parent process may add some.
     """
 

@@ -38,7 +38,6 @@ class Database:
     """An SQLite file.
 
     Args:
-        path: The file; created if it does not exist.
         schema: Statements that create missing tables, separated by `;` at the end of a line.
     """
 

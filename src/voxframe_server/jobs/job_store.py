@@ -114,9 +114,7 @@ class JobRecord:
     Attributes:
         seq: Position in the order of creation.
         request: Known fields of the request; for a deleted job, the fields that were kept.
-        media: Path of the media in the data directory, or None if it is not downloaded yet.
         throttled: True while it waits for other jobs, False once it no longer does, None if it never did.
-        deleted: True if the user deleted it.
     """
 
     seq: int
@@ -139,9 +137,7 @@ class Webhook:
     """Notification settings of a job. The URL is in the request.
 
     Attributes:
-        events: Events to notify: "transcript", "redacted_audio".
         allowed: True if the origin of the URL was allowed explicitly.
-        header_value: Value of the header requested by the receiver; deleted as soon as it is no longer needed.
     """
 
     events: tuple[str, ...]
@@ -151,12 +147,7 @@ class Webhook:
 
 @dataclass(frozen=True)
 class JobPage:
-    """A page of jobs, newest first.
-
-    Attributes:
-        older: True if older jobs match.
-        newer: True if newer jobs match.
-    """
+    """A page of jobs, newest first."""
 
     jobs: list[JobRecord]
     total: int

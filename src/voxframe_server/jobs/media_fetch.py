@@ -41,9 +41,6 @@ def fetch(
     """Download `url` to `target`, which exists only when the download is complete.
 
     Args:
-        target: File to write; its folder exists.
-        allowed_origins: Origins, in the form of `ssrf_guard.origin`, that may resolve to any address.
-        max_bytes: Maximum size in bytes.
         progress: Called about once a second with the number of bytes received, and the total number if known.
     """
     part = target.with_name(target.name + ".part")

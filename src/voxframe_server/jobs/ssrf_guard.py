@@ -114,11 +114,7 @@ class NotAllowedError(Exception):
 
 
 def resolve(url: str, allowed_origins: frozenset[str]) -> list[tuple[str, int]]:
-    """Return the addresses and port of a URL's host. Connect only to these: a second lookup may give other addresses.
-
-    Args:
-        allowed_origins: Origins, in the form of `origin`, that may resolve to any address.
-    """
+    """Return the addresses and port of a URL's host. Connect only to these: a second lookup may give others."""
     name = origin(url)
     host, _, port = name.partition("://")[2].rpartition(":")
     found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
@@ -164,9 +160,6 @@ def connection(url: str, allowed_origins: frozenset[str], seconds: float) -> htt
     """Return a connection, not yet open, to the server of a URL.
 
     Proxies from the environment are ignored, because the address behind a proxy cannot be checked.
-
-    Args:
-        allowed_origins: Origins, in the form of `ssrf_guard.origin`, that may resolve to any address.
     """
     scheme = origin(url).partition(":")[0]
     addresses = resolve(url, allowed_origins)

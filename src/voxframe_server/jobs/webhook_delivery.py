@@ -33,12 +33,7 @@ _TICK = 1.0
 
 @dataclass(frozen=True)
 class Delivery:
-    """A notification to deliver.
-
-    Attributes:
-        event: "transcript" or "redacted_audio".
-        allowed: True if the origin of the URL was allowed explicitly, so that it need not be public.
-    """
+    """A notification to deliver."""
 
     seq: int
     job: str
@@ -118,12 +113,7 @@ class WebhookQueue:
 
 
 class DeliveryResult(NamedTuple):
-    """Result of an attempt.
-
-    Attributes:
-        status_code: Status of the response; None if there was no response.
-        reason: The result in words, without the URL.
-    """
+    """Result of an attempt."""
 
     status_code: int | None
     reason: str
@@ -175,7 +165,6 @@ class WebhookSender:
 
     Args:
         redacted_url: Returns the URL of a transcript's redacted audio, or None if the file no longer exists.
-        interval: Seconds between two attempts.
     """
 
     def __init__(

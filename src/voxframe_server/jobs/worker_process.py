@@ -42,9 +42,6 @@ class WorkerTask(TypedDict):
 
     Attributes:
         stage: "fetch" or "speech".
-        media: Its media, a path in the data directory, for "speech".
-        allowed_origins: Origins that may be fetched from although they are not public, for "fetch".
-        model: Its model; None for its own.
     """
 
     stage: str

@@ -76,14 +76,7 @@ class SessionRefusedError(Exception):
 
 @dataclass(frozen=True)
 class StreamParameters:
-    """Parameters of a connection.
-
-    Attributes:
-        rate: Samples per second.
-        encoding: "pcm_s16le" or "pcm_mulaw".
-        partials: True if partials are requested.
-        information: True if the message about the session is requested.
-    """
+    """Parameters of a connection."""
 
     rate: int
     encoding: str

@@ -48,11 +48,7 @@ class _QueuedDecode(NamedTuple):
 
 
 class DecodePool:
-    """Decoding processes with a priority queue. They start with the first session.
-
-    Args:
-        model: Its model, or None.
-    """
+    """Decoding processes with a priority queue. They start with the first session."""
 
     def __init__(self, engine: str, model: str | None, processes: int) -> None:
         self._arguments = (engine, model or "", str(os.getpid()))
@@ -82,9 +78,6 @@ class DecodePool:
 
     def decode(self, priority: int, boost: list[str], samples: bytes, *, later: bool) -> Future[bytes]:
         """Return the words of samples (int16, 16 kHz) as a JSON array, see `RecognizedWord`.
-
-        Args:
-            priority: One of the priorities of `realtime`.
 
         Returns:
             A future that fails with DecodeError, and can be cancelled with `drop`.

@@ -44,11 +44,7 @@ _FIRST = round(0.5 * RATE)  # samples of a stretch for its first partial, with t
 
 @dataclass(eq=False)
 class _UtterancePart:
-    """A stretch of an utterance. Positions are samples from the start of the session.
-
-    Attributes:
-        end: Its end; None while it is spoken.
-    """
+    """A stretch of an utterance. Positions are samples from the start of the session."""
 
     start: int
     end: int | None = None
@@ -98,9 +94,6 @@ class StreamRecognizer:
     """Turns the audio of a session into messages.
 
     Args:
-        rate: Samples per second of the audio.
-        encoding: "pcm_s16le" or "pcm_mulaw".
-        punctuates: True if the words of the engine have capitals and punctuation.
         decode: Requests a decode, given its number, its priority and the samples. A record `WORDS` answers it.
     """
 

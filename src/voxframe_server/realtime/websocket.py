@@ -62,11 +62,7 @@ class StreamLimits:
 
 
 class StreamEndpoint:
-    """The streaming sessions of a server process.
-
-    Args:
-        limits: Limits. None (default): the limits of the speech engine.
-    """
+    """The streaming sessions of a server process."""
 
     def __init__(
         self, key: str, tokens: TokenStore, limits: StreamLimits | None = None, choice: EngineChoice = DEFAULT_CHOICE

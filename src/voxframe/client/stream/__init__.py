@@ -32,9 +32,6 @@ class Stream:
     The session runs in the background. Messages are also received while no cell runs, and `load_stream(session)`
     returns them as a table.
 
-    Attributes:
-        on_partial, on_final: Called with each partial and final, one at a time, in a thread of the session.
-
     Example:
         >>> with client.stream("talk.wav") as session:                  # doctest: +SKIP
         ...     for message in session:

@@ -46,7 +46,6 @@ class Samples:
     """Raw samples to send.
 
     Attributes:
-        rate: Samples per second.
         chunks: Bytes in chunks of any length. An async iterable belongs to the user's loop.
     """
 
@@ -60,8 +59,6 @@ def open_source(source: StreamSource, sample_rate: int | None, encoding: str) ->
     Args:
         source: See `StreamSource`. Audio files are decoded and converted. All other bytes must be mono samples in
             `encoding` already.
-        sample_rate: Samples per second to send. None uses the rate of the file or microphone.
-        encoding: "pcm_s16le" or "pcm_mulaw".
     """
     if isinstance(source, str | os.PathLike):
         return _file(_path(source), sample_rate, encoding)
@@ -220,9 +217,6 @@ def _to_mulaw(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 def encode_mulaw(samples: NDArray[np.int16]) -> bytes:
     """Encode samples as mu-law (ITU-T G.711), one byte per sample.
-
-    Args:
-        samples: 16-bit samples, any shape.
 
     Example:
         >>> import numpy as np

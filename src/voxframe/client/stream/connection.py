@@ -46,15 +46,7 @@ _PING_EVERY_SECONDS, _MAX_PENDING_PINGS = 5.0, 2
 
 
 class StreamConnection:
-    """A session, or several if it reconnects. Everything runs on the portal's loop.
-
-    Args:
-        home: Event loop of an async source, or None.
-
-    Attributes:
-        sent_s: Audio sent, in seconds of the source.
-        stopping: True if the session was told to end.
-    """
+    """A session, or several if it reconnects. Everything runs on the portal's loop."""
 
     def __init__(self, plan: StreamPlan, buffer: MessageBuffer, home: asyncio.AbstractEventLoop | None) -> None:
         self._plan = plan

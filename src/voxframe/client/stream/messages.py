@@ -178,10 +178,6 @@ _KINDS: dict[str, type[Message]] = {
 def read(data: str | bytes, *, session_id: str | None, idx: int, offset_ms: int = 0) -> Message:
     """Read a message from a frame.
 
-    Args:
-        idx: Index of the message in the session.
-        offset_ms: Start of the session in the source, in ms.
-
     Example:
         >>> read('{"message_type": "FinalTranscript", "text": "Hello."}', session_id="a", idx=1).text
         'Hello.'
@@ -206,10 +202,6 @@ class MessageBuffer:
 
     Partials and unknown messages are limited to the newest `keep`; all others are kept as long as the session object.
     So a slow or missing reader needs little memory and never blocks the connection. It only misses old partials.
-
-    Attributes:
-        ended: True if no more messages will arrive.
-        error: Error that ended the session, or None.
     """
 
     def __init__(self, keep: int = 1000) -> None:

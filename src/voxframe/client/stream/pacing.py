@@ -21,13 +21,7 @@ _MAX_LAG_SECONDS = 60.0
 
 
 class Chunker:
-    """Splits bytes of any length into messages.
-
-    Args:
-        rate: Samples per second.
-        encoding: "pcm_s16le" or "pcm_mulaw".
-        message_ms: Duration of a message in ms.
-    """
+    """Splits bytes of any length into messages."""
 
     def __init__(self, rate: int, encoding: str, message_ms: int) -> None:
         self.bytes_per_second = rate * _BYTES[encoding]
@@ -59,11 +53,7 @@ class SourceReader:
     """Reads chunks from a source into a small queue on the portal's loop, only slightly ahead of what is sent.
 
     Args:
-        chunks: The source. A sync iterable is read in a thread, an async one on `home`.
         home: Event loop of an async source; None uses the portal's.
-
-    Attributes:
-        error: Error raised by the source, or None.
     """
 
     def __init__(self, chunks: Iterable[bytes] | AsyncIterable[bytes], home: asyncio.AbstractEventLoop | None) -> None:
@@ -197,12 +187,7 @@ class Pacer:
         self._sent_at = 0.0
 
     def wait_s(self, now: float, message_s: float) -> float:
-        """Return the seconds to wait before a message.
-
-        Args:
-            now: Current time in seconds.
-            message_s: Duration of the audio in the message, in seconds.
-        """
+        """Return the seconds to wait before a message."""
         if self._due is None or now - self._due > _MAX_LAG_SECONDS:
             self._due = self._sent_at = now
         at = max(now, self._due, self._sent_at)

@@ -146,12 +146,7 @@ class StreamPlan:
     """A checked streaming session, ready to be opened.
 
     Attributes:
-        key: API key, or None with a token.
-        token: Temporary token, or None.
-        message_ms: Duration of an audio message in ms.
         silence_ms: Silence that ends an utterance in ms; None uses the default of the service.
-        reconnect: True to open a new session if the connection is lost.
-        keepalive_s: Seconds between two pings.
     """
 
     url: str
@@ -186,12 +181,7 @@ class StreamPlan:
 
 
 def make_plan(source: StreamSource, url: str, key: Secret | None, options: StreamOptions) -> StreamPlan:
-    """Return the plan of a session.
-
-    Args:
-        key: API key, if there is one.
-        options: Options returned by `check`.
-    """
+    """Return the plan of a session."""
     token, boost = options["token"], options["word_boost"]
     if key is None and token is None:
         raise SettingsError("a streaming session needs a key or a token; give connect(api_key=...) or token=...")

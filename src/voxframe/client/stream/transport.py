@@ -41,9 +41,6 @@ class StreamSocket(ClientConnection):
 
     Any bytes prove that the service is there, not only the response to a ping. A service that is behind with the audio
     reads a ping after the audio before it, and sends transcripts or pings of its own meanwhile.
-
-    Attributes:
-        received_at: Time of the last bytes on the clock of the event loop.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -86,15 +83,7 @@ async def open_socket(plan: StreamPlan) -> StreamSocket:
 
 
 class KeepAlive:
-    """Sends pings and aborts a connection on which nothing arrives any more.
-
-    Args:
-        interval_s: Seconds between two pings.
-        timeout_s: Seconds without any bytes after which the connection is aborted.
-
-    Attributes:
-        expired: True if the connection was aborted for that reason.
-    """
+    """Sends pings and aborts a connection on which nothing arrives any more."""
 
     def __init__(self, socket: StreamSocket, interval_s: float, timeout_s: float) -> None:
         self._socket, self._interval_s, self._timeout_s = socket, interval_s, timeout_s
@@ -157,12 +146,7 @@ def ended(
     session_id: str | None,
     secrets: tuple[str, ...] = (),
 ) -> StreamError:
-    """Return the error for a session that ended early.
-
-    Args:
-        code: Close code, or None if none was received.
-        error_text: Text of the error message before it, or None.
-    """
+    """Return the error for a session that ended early."""
     words = error_text or reason or None
     if words is not None:
         for secret in secrets:

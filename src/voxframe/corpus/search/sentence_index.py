@@ -55,10 +55,7 @@ class SentencePart:
     """The sentences of one file.
 
     Args:
-        table: The columns `COLUMNS`.
-        states: State of each transcript, by id; also of transcripts without sentences.
         vectors: Their vectors as stored, of shape (sentences, 384), float16. None (default): those of `path`.
-        path: The file. None (default): the part is in memory only.
     """
 
     def __init__(

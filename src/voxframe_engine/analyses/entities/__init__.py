@@ -34,13 +34,7 @@ from voxframe_engine.analyses.entities.text import EntityMatch, WordDict, WordRu
 
 
 class Entity(NamedTuple):
-    """A detected entity.
-
-    Attributes:
-        kind: One of the redaction policies of the interface.
-        text: Its text.
-        indexes: Indexes of its words in the list of words.
-    """
+    """A detected entity."""
 
     kind: str
     text: str
@@ -57,8 +51,6 @@ def find(
     """Return all detected entities, ordered by position. They do not overlap, but one written word may contain two.
 
     Args:
-        words: Words of a transcript.
-        language_code: Language of the transcript; British English has other phone numbers.
         names: Recognizer of names. None: names are only found by lists and by the words around them.
         doubtful: Also return unknown words with capitals that are more likely products than persons, for redaction.
 

@@ -172,8 +172,6 @@ def identifiers(run: WordRun, region: str, settled: Sequence[EntityMatch] = ()) 
     such as a valid phone number, is not joined with its neighbours across a comma.
 
     Args:
-        run: The words.
-        region: Country of phone numbers without a country code.
         settled: Other matches that take no part in a series, such as ages.
     """
     complete = list(_complete(run, region))

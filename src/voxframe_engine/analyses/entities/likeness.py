@@ -36,11 +36,7 @@ def first_names() -> frozenset[str]:
 
 
 class Likeness:
-    """Compares words with first names.
-
-    Args:
-        words: Words of a dictionary, in lower case.
-    """
+    """Compares words with first names."""
 
     def __init__(self, words: Collection[str]) -> None:
         names = first_names()

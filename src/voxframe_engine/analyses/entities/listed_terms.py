@@ -51,13 +51,7 @@ EVERYDAY_FAMILY = frozenset(
 
 
 class Names(NamedTuple):
-    """Personal names in lower case.
-
-    Attributes:
-        common: First names that are common in English.
-        first: First names of many countries.
-        family: Family names.
-    """
+    """Personal names in lower case."""
 
     common: frozenset[str]
     first: frozenset[str]

@@ -40,11 +40,7 @@ class NamedSpan(NamedTuple):
 
 
 class Recognizer:
-    """Recognizes names, and knows the words of the dictionary.
-
-    Args:
-        folder: Folder with the official files of the model.
-    """
+    """Recognizes names, and knows the words of the dictionary."""
 
     def __init__(self, folder: Path) -> None:
         import spacy
@@ -83,8 +79,6 @@ class Recognizer:
         """Return True if a capitalized word is more likely a person than a product.
 
         Args:
-            word: The word, in lower case.
-            label: Label that the model gives it.
             opens: It opens a sentence, where the model overlooks names.
             context: What the words around it say, from -1 (a product) to 1 (a person). None: unknown.
         """

@@ -49,9 +49,6 @@ class EntityMatch(NamedTuple):
     """A match of a pattern or list.
 
     Attributes:
-        kind: One of the redaction policies of the interface.
-        start: Index of the first character.
-        end: Index after the last character.
         weight: The match with the greater weight is kept if two overlap; of equal weights, the longer one. From 90:
             announced by name, or of an unmistakable format. From 70: checked, or determined by context. From 50: listed
             words. Less: a guess.
@@ -93,10 +90,6 @@ class WordRun:
     """Consecutive words of one speaker on one channel.
 
     Attributes:
-        indexes: Their indexes in the list of words.
-        text: Their texts, joined by spaces.
-        low: The same in lower case, with the same length.
-        starts: Index of the first character of each word.
         asked: Lower-case text of another speaker or channel just before: "and your last name?"
     """
 
