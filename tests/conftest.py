@@ -112,8 +112,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def _no_colors_assigned() -> None:
     """Forget which colours people and terms have, which is kept per process."""
-    if style := sys.modules.get("voxframe.plots.style"):
-        style.registry.clear()
+    if colors := sys.modules.get("voxframe.colors"):
+        colors.registry.clear()
+        colors.sources.clear()
 
 
 @pytest.fixture(autouse=True, scope="module")

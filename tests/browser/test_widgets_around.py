@@ -14,7 +14,7 @@ from tests.browser.open_notebook import KEEP_SOUNDS, WAIT_MS, dark_theme, pixel,
 from tests.browser.player_notebook import CANARY
 from tests.hostile import HOSTILE
 from voxframe import analysis
-from voxframe.plots.style import COLORS, themed
+from voxframe.colors import COLORS, themed
 
 pytestmark = pytest.mark.browser
 

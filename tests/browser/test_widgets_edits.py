@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.open_notebook import WAIT_MS, Notebook, pixel, rgb, write_notebook
-from voxframe.plots.style import COLORS
+from voxframe.colors import COLORS
 
 DATA = Path(__file__).parents[2] / "data"
 

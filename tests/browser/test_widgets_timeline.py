@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.open_notebook import drag, pixel, rgb
-from voxframe.plots.style import COLORS
+from voxframe.colors import COLORS
 
 pytestmark = pytest.mark.browser
 

@@ -4,7 +4,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from voxframe import plots
-from voxframe.plots.style import GREY, NEGATIVE, POSITIVE
+from voxframe.colors import GREY, NEGATIVE, POSITIVE
 
 
 def test_confidence_is_the_mean_of_each_window():

@@ -5,7 +5,6 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from voxframe import analysis, plots
-from voxframe.plots.style import COLORS, TERM_COLORS, color_indexes
 
 mpl.use("agg")
 
@@ -47,29 +46,6 @@ def test_any_groups_have_bars() -> None:
     bars = plots.talk_time(calls.assign(recording="call"), by=["transcript_id", "minute"])
     assert [t.get_text() for t in bars.get_yticklabels()] == ["call-t · 0", "call-t · 1", "call-u · 0", "call-u · 1"]
     assert [bar.get_width() for bar in plots.talk_time(calls, by=None).patches] == [160.0]
-
-
-def test_colours_belong_to_labels() -> None:
-    """A letter or a small number in a label decides its colour, also beside the name of a recording."""
-    assert color_indexes(["C", "A", "call · C"]) == [2, 0, 2]
-    assert color_indexes(["SPEAKER_01", "SPEAKER_00", None]) == [1, 0, 2]
-    assert color_indexes(["host", "B", "guest"]) == [2, 1, 0]
-    assert len(set(color_indexes("ABCDEFGHI"))) == 8
-
-
-def test_a_person_keeps_a_colour() -> None:
-    """The colour of a person stays if labels, other people and recordings change; two people have two colours."""
-    first = dict(zip(("Bo", "Ada"), color_indexes(["Bo", "Ada"], {"A": "Ada", "B": "Bo"}), strict=True))
-    assert first == {"Ada": 0, "Bo": 1}
-    assert color_indexes(["Bo", "Cy"], {"A": "Bo", "B": "Cy"}) == [1, 2]
-    assert color_indexes(["call · Cy", "call · Ada", "talk · Ada"]) == [2, 0, 0]
-
-
-def test_terms_have_colours_of_their_own() -> None:
-    """No search term has the colour of a speaker, and each keeps its colour."""
-    assert not set(TERM_COLORS) & set(COLORS)
-    tree = color_indexes(["tree", "car"], kind="term")[0]
-    assert color_indexes(["street", "call · tree"], kind="term")[1] == tree
 
 
 def test_all_plots_of_a_dataframe_agree() -> None:

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 
 from voxframe import plots
-from voxframe.plots.style import COLORS, GREY, ON_DARK
+from voxframe.colors import COLORS, GREY, ON_DARK
 
 NAME = "Maximiliana von $Hohenfels$-Traunstein zu Babenhausen und Rain am Lech "
 

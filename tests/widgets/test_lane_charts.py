@@ -5,13 +5,14 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_hex
 from tests.widgets.recordings import AUDIO, DATA, NAMES
 
 import voxframe
 from voxframe import analysis
 from voxframe._text import clock
+from voxframe.colors import PALETTE, TERM_COLORS
 from voxframe.errors import OptionError
-from voxframe.plots.style import PALETTE, TERM_COLORS
 from voxframe.widgets import Dispersion, GroupComparison, Timeline, TranscriptPlayer
 
 
@@ -72,11 +73,10 @@ def test_occurrences_have_lanes_and_context(words):
     click(dispersion, 1)
     assert dispersion.error == ""
     assert dispersion.player.time == found["start_ms"].iloc[1]
-    assert [PALETTE[n] for n in dispersion._colors] == [
-        TERM_COLORS[1],
-        TERM_COLORS[2],
-        TERM_COLORS[0],
-    ]  # by name, as in the plot
+    strokes = voxframe.plots.dispersion(words, ["tree*", "zzz", "money"]).collections
+    tree, zzz, money = (PALETTE[n] for n in dispersion._colors)
+    assert {tree, zzz, money} <= {*TERM_COLORS}
+    assert {tree, money} <= {to_hex(lane.get_color()[0]).upper() for lane in strokes}
 
 
 def test_queries_share_the_lane_of_a_recording(corpus):

@@ -9,8 +9,8 @@ import pytest
 import traitlets
 
 import voxframe
+from voxframe.colors import COLORS
 from voxframe.errors import PayloadWarning
-from voxframe.plots.style import COLORS
 from voxframe.widgets import Timeline
 
 PAYLOADS = Path(__file__).parents[2] / "data" / "payloads"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import pandas as pd
 import pyarrow.dataset as ds
 
-from voxframe import settings
+from voxframe import colors, settings
 from voxframe._forwarding import forwarded
 from voxframe._text import html_table
 from voxframe.client import llm_requests
@@ -132,6 +132,7 @@ class Corpus:
         self._names = CurrentNames(self._archive)
         self.metadata = Metadata(self._archive)
         people = People(self._archive, self.metadata, self._names.all)
+        colors.sources.add(people)
         self.corrections = Corrections(self._archive, self._names)
         self.speakers = Speakers(self._archive, self._names, people, self.corrections.relabel)
         self._query = Query(self._archive, self.metadata, self._names, people)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
@@ -23,7 +24,7 @@ from voxframe.corpus.conditions import PERSON
 from voxframe.corpus.metadata import Metadata
 from voxframe.corpus.reading import Ids, to_frame
 from voxframe.corpus.speaker_names import SpeakerNames, checked_text
-from voxframe.errors import OptionError
+from voxframe.errors import CorpusError, OptionError
 from voxframe.validators import shown
 
 #: Person of each label, by transcript id and label. None removes a person.
@@ -104,6 +105,18 @@ class People:
                     if person is not None:
                         of_transcript[label] = person
         return people
+
+    def named_together(self) -> list[dict[str, str | None]]:
+        """Return the names and people given to each recording, with their label if they have one, the oldest first."""
+        together: list[dict[str, str | None]] = []
+        with contextlib.suppress(OSError, sqlite3.Error, CorpusError):  # a plot does not need the corpus
+            for names in self._archive.names.every_state():
+                label_of = {name: label for label, name in reversed([*names.speakers.items()])}
+                together.append(dict.fromkeys(names.turns.values()) | label_of)
+            for (text,) in self._archive.catalog.rows("SELECT labels FROM people ORDER BY change, transcript_id"):
+                with contextlib.suppress(ValueError, AttributeError):  # of a later version
+                    together.append({person: label for label, person in json.loads(text).items() if person is not None})
+        return together
 
     def of_rows(self, rows: pd.DataFrame) -> pd.Series[Any]:
         """Return the person of each row; null if its label has none."""

@@ -17,6 +17,7 @@ from voxframe._arrow import takes_frames
 from voxframe._text import clock
 from voxframe.analysis.recordings import distinct_names
 from voxframe.analysis.speaker_turns import floats, require, row_speakers, speaker_labels
+from voxframe.colors import GREY, legend_colors, name_colors
 from voxframe.errors import OptionError
 from voxframe.plots import style
 from voxframe.plots.spans import (
@@ -108,7 +109,7 @@ def timeline(
     legend = 0.0 if lane is None else style.legend_height(names, 9)
     ax = style.given_or_new(ax, 10, style.lanes_height(count + len(rows)) + legend)
     dark, kind = style.is_dark(ax), kind_of(by)
-    palette = (style.name_colors if lane is None else style.legend_colors)(names, found.named, kind=kind, dark=dark)
+    palette = (name_colors if lane is None else legend_colors)(names, found.named, kind=kind, dark=dark)
     if isinstance(custom_colors, Mapping):
         lane_colors = _lane_colors(df, by, found, custom_colors)
         palette = [lane_colors.get(name, color) for name, color in zip(names, palette, strict=True)]
@@ -249,7 +250,7 @@ def talk_time(df: pd.DataFrame, ax: Axes | None = None, *, by: By = ("transcript
     style.check_lanes(len(table), "speakers" if "speaker" in keys else "groups", "select some of them")
     lengths, shares = floats(table["talk_s"]), floats(table["share"])
     ax = style.given_or_new(ax, 7, style.lanes_height(len(table)))
-    colors = style.name_colors(
+    colors = name_colors(
         labels, table.attrs.get("label_names"), kind=kind_of(keys[-1] if keys else None), dark=style.is_dark(ax)
     )
     ax.barh(range(len(table)), lengths, height=0.72, color=colors)
@@ -325,7 +326,7 @@ def dispersion(
     rows = min(len(names) * math.ceil(len(asked) / 4), max(len(names), 40)) if shared else len(names)
     ax = style.given_or_new(ax, 10, style.lanes_height(rows) + (style.legend_height(asked, 9) if shared else 0.0))
     dark = style.is_dark(ax)
-    colors = (style.legend_colors if shared else style.name_colors)(asked, kind="term", dark=dark)
+    colors = (legend_colors if shared else name_colors)(asked, kind="term", dark=dark)
     term = pd.Index(asked).get_indexer(pd.Index(hits["term"]))
     strokes = []
     for n in range(len(asked)):
@@ -333,7 +334,7 @@ def dispersion(
         # Queries that share a lane split its height, so that none hides another.
         top, height = (n / len(asked), 1 / len(asked)) if shared else (0.0, 1.0)
         strokes.append(_strokes(ax, start[of], lane[of] - 0.4 + 0.8 * top, 0.8 * height, until, colors[n]))
-    ax.hlines(np.arange(len(names)), 0, ends, color=style.GREY, linewidth=0.6, alpha=0.6, zorder=0)
+    ax.hlines(np.arange(len(names)), 0, ends, color=GREY, linewidth=0.6, alpha=0.6, zorder=0)
     style.name_lanes(ax, names)
     style.clock_axis(ax, 0, until)
     if shared:

@@ -13,6 +13,7 @@ from voxframe import analysis
 from voxframe._arrow import takes_frames
 from voxframe.analysis.recordings import distinct_names
 from voxframe.analysis.speaker_turns import floats, require
+from voxframe.colors import COLORS, GREY, NEGATIVE, POSITIVE, Kind, legend_colors, themed
 from voxframe.plots import style
 from voxframe.plots.spans import group_names, kind_of, seconds, transcript_names
 from voxframe.validators import Integer, checked, shown
@@ -172,8 +173,8 @@ def sentiment_over_time(
         table = analysis.sentiment_over_time(df, by or "transcript_id", window_s=window_s, step_s=step_s)
     ax = _lines(table, df, "polarity", ax, "sentiment_over_time")
     dark = style.is_dark(ax)
-    for low, high, color in ((0, 1.05, style.POSITIVE), (-1.05, 0, style.NEGATIVE)):
-        ax.axhspan(low, high, color=style.themed(color, dark=dark), alpha=0.10, linewidth=0, zorder=0)
+    for low, high, color in ((0, 1.05, POSITIVE), (-1.05, 0, NEGATIVE)):
+        ax.axhspan(low, high, color=themed(color, dark=dark), alpha=0.10, linewidth=0, zorder=0)
     ax.set_ylim(-1.05, 1.05)
     ax.set_yticks([-1, 0, 1], ["negative", "balanced", "positive"])
     return ax
@@ -201,8 +202,8 @@ def _lines(table: pd.DataFrame, source: pd.DataFrame, value: str, ax: Axes | Non
     middle = (seconds(table["start_ms"]) + end) / 2
     ax = style.given_or_new(ax, 10, 3 + (style.legend_height(names, 9) if many or line_keys else 0.0))
     dark = style.is_dark(ax)
-    kind: style.Kind = kind_of(line_keys[-1]) if line_keys else "group"
-    colors = style.legend_colors(names, kind=kind, dark=dark) if many or line_keys else [style.ink(ax)]
+    kind: Kind = kind_of(line_keys[-1]) if line_keys else "group"
+    colors = legend_colors(names, kind=kind, dark=dark) if many or line_keys else [style.ink(ax)]
     lines = []
     for name, color in zip(names, colors, strict=True):
         of = (label == name).to_numpy(bool)
@@ -244,7 +245,7 @@ def rates(table: pd.DataFrame, ax: Axes | None = None, *, label: str = "rate") -
     style.check_lanes(len(names), "groups", "select some of them")
     rate, low, high = (floats(table[name]) for name in ("rate", "low", "high"))
     ax = style.given_or_new(ax, 7, style.lanes_height(len(names)))
-    color = style.themed(style.COLORS[0], dark=style.is_dark(ax))
+    color = themed(COLORS[0], dark=style.is_dark(ax))
     y = np.arange(len(names))
     finite = np.isfinite(low) & np.isfinite(high)
     ax.hlines(y[finite], low[finite], high[finite], color=color, linewidth=2.5, alpha=0.6)
@@ -252,7 +253,7 @@ def rates(table: pd.DataFrame, ax: Axes | None = None, *, label: str = "rate") -
     style.name_lanes(ax, names)
     ax.margins(x=0.08)
     if (np.fmin(rate, low) < 0).any():
-        ax.axvline(0, color=style.GREY, linewidth=1, zorder=0)
+        ax.axvline(0, color=GREY, linewidth=1, zorder=0)
     else:
         ax.set_xlim(left=-0.03 * ax.get_xlim()[1])  # a point at 0 is not cut off
     ax.set_xlabel(label)
@@ -296,7 +297,7 @@ def keyness(table: pd.DataFrame, ax: Axes | None = None, *, top: int = 10) -> Ax
     ax = style.given_or_new(
         ax, 7, style.lanes_height(len(strongest)) + style.legend_height([str(name) for name in groups], 6)
     )
-    colors = style.legend_colors(groups, kind=kind_of(group), dark=style.is_dark(ax))
+    colors = legend_colors(groups, kind=kind_of(group), dark=style.is_dark(ax))
     bars: list[Any] = []
     for name, color in zip(groups, colors, strict=True):
         of = np.flatnonzero((strongest[group] == name).to_numpy(bool))

@@ -10,6 +10,7 @@ import pandas as pd
 from voxframe._arrow import takes_frames
 from voxframe.analysis.recordings import distinct_names
 from voxframe.analysis.speaker_turns import floats, label_names, require, speaker_codes
+from voxframe.colors import COLORS, GREY, NEGATIVE, POSITIVE, legend_colors, themed
 from voxframe.compare.alignment import disagreements as places_of
 from voxframe.plots import style
 from voxframe.plots.spans import (
@@ -34,7 +35,7 @@ _MOST_DOTS = 5_000
 
 
 #: Label, direction from the middle of the lane, and colour.
-_KINDS = (("POSITIVE", -1, style.POSITIVE), ("NEGATIVE", 1, style.NEGATIVE), ("NEUTRAL", 0, style.GREY))
+_KINDS = (("POSITIVE", -1, POSITIVE), ("NEGATIVE", 1, NEGATIVE), ("NEUTRAL", 0, GREY))
 _HALF, _THIN = 0.42, 0.05
 
 
@@ -87,7 +88,7 @@ def confidence(
 
     ax = style.given_or_new(ax, 10, 3 + (style.legend_height(names, 9) if by else 0.0))
     named = label_names(df) if by in ("speaker", "speaker_name") else None
-    colors = style.legend_colors(names, named, kind=kind, dark=style.is_dark(ax)) if by else [style.ink(ax)]
+    colors = legend_colors(names, named, kind=kind, dark=style.is_dark(ax)) if by else [style.ink(ax)]
     lines, until = [], last
     for n, color in enumerate(colors):
         of = code == n
@@ -96,7 +97,7 @@ def confidence(
         middle, mean = _means(start[of], sure[of], window)
         # A window without neighbours makes a line of zero length, so it gets a marker.
         alone = np.isfinite(mean) & ~np.isfinite(np.r_[np.nan, mean[:-1]]) & ~np.isfinite(np.r_[mean[1:], np.nan])
-        grey = color == style.GREY
+        grey = color == GREY
         lines += ax.plot(
             middle,
             mean,
@@ -182,7 +183,7 @@ def sentiment(df: pd.DataFrame, ax: Axes | None = None, *, by: str | None = None
 
     ax = style.given_or_new(ax, 10, style.lanes_height(len(found.names)) + style.legend_height([""], 9))
     dark, last = style.is_dark(ax), found.last
-    ax.hlines(np.arange(len(found.names)), 0, last, color=style.GREY, linewidth=0.6, alpha=0.6, zorder=0)
+    ax.hlines(np.arange(len(found.names)), 0, last, color=GREY, linewidth=0.6, alpha=0.6, zorder=0)
     drawn = []
     for kind, direction, color in _KINDS:
         of = label == kind if direction else ~np.isin(label, list(kinds))
@@ -190,7 +191,7 @@ def sentiment(df: pd.DataFrame, ax: Axes | None = None, *, by: str | None = None
         low, high = (middle, middle + direction * _HALF * sure[of]) if direction else (middle - _THIN, middle + _THIN)
         right = np.maximum(found.end[of], found.start[of] + last * RESOLUTION)
         bars = PolyCollection(
-            list(corners(found.start[of], right, low, high)), facecolors=style.themed(color, dark=dark), linewidths=0
+            list(corners(found.start[of], right, low, high)), facecolors=themed(color, dark=dark), linewidths=0
         )
         ax.add_collection(bars, autolim=False)
         drawn.append(bars if of.any() else None)
@@ -244,7 +245,7 @@ def disagreements(df: pd.DataFrame, ax: Axes | None = None) -> Axes:
     outline = corners(
         np.zeros(len(lasts)), lasts.to_numpy(float), np.arange(len(lasts)) - 0.36, np.arange(len(lasts)) + 0.36
     )
-    ax.add_collection(PolyCollection(list(outline), facecolors=style.GREY, alpha=0.18, linewidths=0), autolim=False)
+    ax.add_collection(PolyCollection(list(outline), facecolors=GREY, alpha=0.18, linewidths=0), autolim=False)
     timed = places[places["start_ms"].notna()]
     lane = lasts.index.get_indexer(pd.Index(timed["recording"].fillna("")))
     start, end = seconds(timed["start_ms"]), seconds(timed["end_ms"])
@@ -253,7 +254,7 @@ def disagreements(df: pd.DataFrame, ax: Axes | None = None) -> Axes:
     for kind, color in _LEVELS.items():
         of = (timed["edit"] == kind).to_numpy(bool)
         paths = corners(start[of], end[of], lane[of] - 0.36, lane[of] + 0.36)
-        face = style.themed(style.COLORS[color], dark=dark)
+        face = themed(COLORS[color], dark=dark)
         bars.append(PolyCollection(list(paths), facecolors=face, linewidths=0, label=kind))
         ax.add_collection(bars[-1], autolim=False)
     style.name_lanes(ax, distinct_names(list(lasts.index), df))

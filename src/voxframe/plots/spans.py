@@ -14,7 +14,7 @@ from voxframe.analysis.grouping import labels_of, people_of
 from voxframe.analysis.recordings import distinct_names
 from voxframe.analysis.spans import pack
 from voxframe.analysis.speaker_turns import floats, label_names, require, speaker_codes
-from voxframe.plots.style import Kind
+from voxframe.colors import Kind
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]

@@ -1,4 +1,4 @@
-"""Shared style of the plots: distinguishable colours, safe labels and time axes.
+"""Shared style of the plots: safe labels, legends and time axes.
 
 Text, ticks and frames keep the colours of matplotlib's style. The other colours adapt to the background of the Axes,
 so `matplotlib.style.use("dark_background")` is enough for a dark figure.
@@ -7,12 +7,11 @@ so `matplotlib.style.use("dark_background")` is enough for a dark figure.
 from __future__ import annotations
 
 import math
-import re
 import unicodedata
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
+from voxframe.colors import COLORS, GREY
 from voxframe.validators import shown
 
 if TYPE_CHECKING:
@@ -20,27 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.typing import ColorType
 
-#: Colours that people with any common colour blindness can tell apart: Okabe and Ito, Color Universal Design, 2008
-#: (https://jfly.uni-koeln.de/color/). Ordered by contrast on white; their yellow is darkened to be visible on white.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#B8A800")
-#: Replacements on a dark background for colours that would be too dark to see.
-ON_DARK = {"#0072B2": "#3E9BDC", "#D55E00": "#EE7F2D", "#009E73": "#1FBF92", "#000000": "#D8DCE2"}
-#: Colours of sentiment, which no speaker has: ColorBrewer's PiYG, safe for colour blindness (https://colorbrewer2.org).
-POSITIVE, NEGATIVE = "#4D9221", "#C51B7D"
-ON_DARK |= {POSITIVE: "#7FBC41", NEGATIVE: "#E86FB4"}
-#: Colours of search terms, which no speaker has: the dark half of P. Tol's muted scheme (https://personal.sron.nl/~pault/).
-TERM_COLORS = ("#882255", "#117733", "#332288", "#AA4499", "#8A8A00", "#CC6677", "#2A8C7E", "#6B6BB8")
-#: Colours of people, then of terms.
-PALETTE = COLORS + TERM_COLORS
-ON_DARK |= {
-    "#882255": "#E0609C",
-    "#117733": "#4DBD74",
-    "#332288": "#9F90F5",
-    "#AA4499": "#DD7ACD",
-    "#2A8C7E": "#44AA99",
-}
-#: Grey with a contrast ratio above 4 on white and on black.
-GREY = "#777777"
 #: Maximum number of lanes; more cannot be told apart.
 MAX_LANES = 200
 
@@ -91,84 +69,6 @@ def is_dark(ax: Axes) -> bool:
 def ink(ax: Axes) -> ColorType:
     """Return the text colour of the Axes, which is visible on their background."""
     return ax.xaxis.label.get_color()
-
-
-def themed(color: str, *, dark: bool) -> str:
-    """Return the variant of a colour of `COLORS` for a light or dark background."""
-    return ON_DARK.get(color, color) if dark else color
-
-
-#: What colours belong to. Terms have a palette of their own, so that no hit looks like a speaker.
-Kind: TypeAlias = Literal["person", "group", "term"]
-#: Index in its palette of each name of a kind, as long as this process lives.
-registry: dict[tuple[Kind, str], int] = {}
-
-
-def color_indexes(names: Sequence[object], named: Mapping[Any, Any] | None = None, kind: Kind = "person") -> list[int]:
-    """Return the index in its palette of each name. A person has the same colour in every plot and widget.
-
-    A label of a transcript determines its index: A to H have 0 to 7, and a label that ends in a number below 8 has this
-    number. Other names have the index of the label that they name first, if nobody else has it, otherwise the one that
-    is used least. They keep it.
-
-    Args:
-        names: Names of people, labels, groups or terms; "call · Ada" belongs to Ada.
-        named: Names by label, from `voxframe.analysis.speaker_turns.label_names`.
-
-    Example:
-        >>> color_indexes(["call · B", "A"]), color_indexes(["Example", "B"], {"C": "Example"})
-        ([1, 0], [2, 1])
-    """
-    keys = [name.rpartition(" · ")[2] if isinstance(name, str) else None for name in names]
-    label_of: dict[Any, Any] = {}
-    for label, name in (named or {}).items():
-        if label != name and (name not in label_of or _own_place(label) is not None):
-            label_of.setdefault(name, label)
-    fixed = {key: _own_place(key) if kind == "person" and key not in label_of else None for key in keys}
-    reserved = set(fixed.values())
-    places: dict[str | None, int] = {}
-    unfixed = {key for key in keys if key is not None and fixed[key] is None}
-    for key in sorted(unfixed, key=lambda key: (key not in label_of, key)):
-        if (kind, key) not in registry:
-            uses = Counter(place for (other, _), place in registry.items() if other == kind)
-            own_place = _own_place(label_of.get(key))
-            registry[kind, key] = min(
-                range(len(COLORS)), key=lambda place: (place in reserved, uses[place], place != own_place, place)
-            )
-        places[key] = registry[kind, key]
-    for key_left in sorted({*keys} - {*places}, key=lambda key: (key is None, key or "")):
-        own_place, used = fixed[key_left], {*places.values()}
-        free = (place for place in range(len(COLORS)) if place not in used)
-        places[key_left] = own_place if own_place is not None and own_place not in used else next(free, own_place or 0)
-    return [places[key] for key in keys]
-
-
-def _own_place(label: object) -> int | None:
-    """Return the index that the label alone determines, or None."""
-    text = label if isinstance(label, str) else ""
-    number = re.search(r"[0-9]+$", text)
-    place = int(number[0][-9:]) if number else "ABCDEFGH".find(text) if len(text) == 1 else -1
-    return place if 0 <= place < len(COLORS) else None
-
-
-def name_colors(
-    names: Sequence[object], named: Mapping[Any, Any] | None = None, *, kind: Kind = "person", dark: bool = False
-) -> list[str]:
-    """Return one colour per name: see `color_indexes`.
-
-    Args:
-        named: Names by label if the speakers have names.
-    """
-    palette = TERM_COLORS if kind == "term" else COLORS
-    return [themed(palette[place], dark=dark) for place in color_indexes(names, named, kind)]
-
-
-def legend_colors(
-    names: Sequence[object], named: Mapping[Any, Any] | None = None, *, kind: Kind = "person", dark: bool = False
-) -> list[str]:
-    """Return one colour per legend label: those of `name_colors`, and grey for labels beyond the eighth."""
-    most = len(COLORS)
-    return name_colors(names[:most], named, kind=kind, dark=dark) + [GREY] * (len(names) - most)
 
 
 def shown_names(names: Iterable[object], longest: int = 40) -> list[str]:

@@ -35,10 +35,10 @@ import traitlets
 from voxframe._text import PLAIN, SEARCH_RULES, storable
 from voxframe.client import Client
 from voxframe.client.embedded import is_embedded
+from voxframe.colors import PALETTE, themed
 from voxframe.corpus import Corpus
 from voxframe.corpus.addresses import is_address, is_remote
 from voxframe.errors import CorpusWarning, OptionError, PayloadWarning, VoxframeError
-from voxframe.plots.style import PALETTE, themed
 
 
 def static(*names: str) -> str:

@@ -15,10 +15,11 @@ import traitlets
 from voxframe._arrow import takes_frames
 from voxframe._text import clock, join_words, quantity
 from voxframe.analysis.speaker_turns import label_names, require
+from voxframe.colors import color_indexes
 from voxframe.corpus import Corpus
 from voxframe.plots.lane_plots import occurrences, term_lanes
 from voxframe.plots.spans import Floats, Ints, kind_of, one_transcript, several_transcripts, spans
-from voxframe.plots.style import COLORS, MAX_LANES, color_indexes
+from voxframe.plots.style import MAX_LANES
 from voxframe.widgets import encoding
 from voxframe.widgets.base import check_range, define_comment, escaped, text_map
 from voxframe.widgets.embedded_player import Audio, RowPlayerWidget
@@ -349,7 +350,7 @@ class Dispersion(LaneChart):
         start, end, timed = encoding.times(hits)
         term = pd.Index(asked).get_indexer(pd.Index(hits["term"]))
         rows = np.flatnonzero(timed & (lane >= 0) & (term >= 0))
-        colors = [len(COLORS) + place for place in color_indexes(asked, kind="term")]
+        colors = color_indexes(asked, kind="term")
         parts = asked if used != "term" and len(asked) > 1 else []
         place = lane * len(parts) + term if parts else lane
         if used != "term" and not parts:

@@ -18,11 +18,11 @@ from voxframe._arrow import takes_frames
 from voxframe._text import clock, join_words, quantity
 from voxframe.analysis.speaker_turns import TEXT
 from voxframe.client import Client
+from voxframe.colors import color_indexes
 from voxframe.corpus import Corpus
 from voxframe.corpus.corpus import chosen_corpus
 from voxframe.errors import OptionError, VoxframeError
 from voxframe.loaders.sources import Fetcher
-from voxframe.plots.style import color_indexes
 from voxframe.validators import Number, checked, shown
 from voxframe.widgets import media_server, waveform
 from voxframe.widgets.base import (
@@ -203,7 +203,7 @@ class TranscriptPlayer(ScriptedWidget):
         self._peaks = waveform.peaks(Path(self._audio or ""))
 
     def _color_indexes(self, names: Mapping[str, str], turn_names: Mapping[str, str]) -> dict[str, int]:
-        """Return the index in `COLORS` of each label and of each name that only single turns have; "" is no label."""
+        """Return the index in `PALETTE` of each label and of each name that only single turns have; "" is no label."""
         keys = list(dict.fromkeys([*self._passages.speakers, *turn_names.values()]))
         people = [names.get(key or "", key) for key in keys]
         return {key or "": place for key, place in zip(keys, color_indexes(people, names), strict=True)}
