@@ -176,3 +176,21 @@ def test_new_speakers_of_other_words_are_stale(corpus: voxframe.Corpus) -> None:
     corpus.raw.put("t1", json.dumps(payload("t1")).replace("Good", "Fine").encode())
     assert corpus.words("t1")["speaker"].tolist() == ["A", "A", "B"]
     assert corpus.corrections.stale()["action"].tolist() == ["speakers"]
+
+
+def test_an_undone_change_is_redone_until_there_is_a_new_one(corpus: voxframe.Corpus) -> None:
+    """`redo` applies undone changes again, the first one first; after a new change there is nothing to redo."""
+    with pytest.raises(OptionError, match="none to redo"):
+        corpus.corrections.redo("t1")
+    for text in ("One.", "Two."):
+        corpus.corrections.set("t1", {0: text})
+    corpus.corrections.undo("t1")
+    corpus.corrections.undo("t1")
+    assert corpus.corrections.redo("t1")["text"].tolist() == ["One."]
+    assert corpus.corrections.redo("t1")["text"].tolist() == ["Two."]
+    corpus.corrections.undo("t1")
+    corpus.corrections.set("t1", {0: "Three."})
+    with pytest.raises(OptionError, match="none to redo"):
+        corpus.corrections.redo("t1")
+    corpus.corrections.undo("t1")
+    assert corpus.corrections.get("t1")["text"].tolist() == ["One."]

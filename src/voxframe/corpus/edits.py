@@ -264,19 +264,40 @@ class Corrections:
             CorpusError: The transcript is not in the corpus, or the corpus cannot be written.
             OptionError: There is no change to undo.
         """
+        return self._mark(transcript_id, undone=True)
+
+    def redo(self, transcript_id: str) -> pd.DataFrame:
+        """Apply the change again that `undo` reverted last; after a new change there is none.
+
+        Returns:
+            The corrections of this transcript, as `get` returns them.
+
+        Raises:
+            CorpusError: The transcript is not in the corpus, or the corpus cannot be written.
+            OptionError: There is no change to redo.
+        """
+        return self._mark(transcript_id, undone=False)
+
+    def _mark(self, transcript_id: str, *, undone: bool) -> pd.DataFrame:
+        """Mark the last active change as undone, or the first change after it as active."""
         transcript_id = self._archive.recordings.id(transcript_id)
         if not self._archive.has(transcript_id):
             raise self._archive.missing(transcript_id)
         with clear_errors(self._archive.path), self._archive.kept(transcript_id):
             edits = self._archive.edits.all(transcript_id).get(transcript_id, [])
-            last = max((edit.change for edit in edits if edit.undone is None), default=None)
-            if last is None:
+            last = max((edit.change for edit in edits if edit.undone is None), default=0)
+            change = last if undone else min((edit.change for edit in edits if edit.change > last), default=0)
+            if not change and undone:
                 raise OptionError(f"{transcript_id!r} has no corrections, so there is no change to undo")
-            now = _now()
-            self._archive.edits.keep(
-                transcript_id,
-                [replace(e, undone=now) if e.change == last and e.undone is None else e for e in edits],
-            )
+            if not change:
+                raise OptionError(
+                    f"{transcript_id!r} has no undone change after the last one, so there is none to redo"
+                )
+            now = _now() if undone else None
+            marked = [
+                replace(e, undone=now) if e.change == change and (e.undone is None) == undone else e for e in edits
+            ]
+            self._archive.edits.keep(transcript_id, marked)
         self._archive.refresh(transcript_id)
         return self.get(transcript_id)
 

@@ -60,8 +60,9 @@ class TranscriptPlayer(ScriptedWidget):
     edges to move them.
 
     Speakers can be renamed and turns corrected in place. If the service sent no turns, they are counted at changes of
-    speaker. Turns of a corpus can be split and merged, their boundaries moved, and the times of words changed; these
-    changes and corrections can be undone.
+    speaker. Turns of a corpus can be split and merged, their boundaries moved (also by dragging the handles of the
+    current turn), and the times of words changed. These changes and corrections can be undone and redone, and a list
+    of them goes back to any.
 
     If the transcript is in a corpus (`source` is an id or a handle, or `corpus` has it), the player shows it as the
     corpus has it, and the corpus stores these changes. For a payload, names and corrected texts last as long as the
@@ -109,7 +110,7 @@ class TranscriptPlayer(ScriptedWidget):
         [['Ada', 'Good morning.']]
     """
 
-    scripts = ("lanes", "sound", "passages", "people", "reader", "editing", "player")
+    scripts = ("lanes", "sound", "passages", "people", "reader", "editing", "changes", "player")
     styles = ("player",)
 
     # No echo: a browser would treat its own reported time, echoed back, as a request to seek.
@@ -133,6 +134,8 @@ class TranscriptPlayer(ScriptedWidget):
     # Stop time in ms, or 0 for the end; the counter makes repeated requests for the same time distinct.
     _stop_at = traitlets.List(traitlets.Int(), [0, 0]).tag(sync=True)
     _editable = traitlets.Bool(True).tag(sync=True)
+    # Changes of text and turns that a corpus stores: see `AnnotationStore.changes`.
+    _changes: Any = traitlets.List().tag(sync=True)
     # Says that edits are not stored and how to keep them; empty if a corpus stores them.
     _not_stored = traitlets.Unicode("").tag(sync=True)
 
@@ -188,7 +191,7 @@ class TranscriptPlayer(ScriptedWidget):
             self.names = annotations[0]
             self._recolor()
         if self._store:
-            self._saved = self._annotations()
+            self._saved, self._changes = self._annotations(), self._store.changes()
             self.observe(self._save, list(_ANNOTATIONS))
         else:
             self.observe(lambda change: self._show(corrected_passages(self._uncorrected, change["new"])), "corrections")
@@ -244,6 +247,7 @@ class TranscriptPlayer(ScriptedWidget):
         with self.hold_sync(), self.hold_trait_notifications():  # first the traits, then their observers
             for name, value in zip(_ANNOTATIONS, self._saved, strict=True):
                 self.set_trait(name, dict(value))
+            self._changes = self._store.changes()
             self._show(passages)
 
     def _show(self, found: PlayerPassages) -> None:

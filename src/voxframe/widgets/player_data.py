@@ -146,12 +146,21 @@ class AnnotationStore:
         """Apply an edit of turns from a page.
 
         Args:
-            message: `action`: "split", "merge", "move", "time" or "undo"; `turn`, its `utterance_idx`; `word`, the
-                position of a word in the turn; `by`, -1 or 1; `start_ms` and `end_ms`.
+            message: `action`: "split", "merge", "move", "time", "undo", "redo", or "return" to the state after
+                `change`; `turn`, its `utterance_idx`; `word`, the position of a word in the turn; `by`, the number of
+                words; `start_ms` and `end_ms`.
         """
         corrections, action = self.corpus.corrections, message["action"]
-        if action == "undo":
-            corrections.undo(self.transcript_id)
+        if action in ("undo", "redo"):
+            (corrections.undo if action == "undo" else corrections.redo)(self.transcript_id)
+            return
+        if action == "return":
+            changes, target = self.changes(), int(message["change"])
+            for change in changes:
+                if change["change"] > target and not change["redo"]:
+                    corrections.undo(self.transcript_id)
+                elif change["change"] <= target and change["redo"]:
+                    corrections.redo(self.transcript_id)
             return
         turn = int(message["turn"])
         here = self._check_shown(shown, [turn])
@@ -171,6 +180,29 @@ class AnnotationStore:
                 corrections.split(self.transcript_id, place)
             elif action == "time":
                 corrections.set_time(self.transcript_id, place, int(message["start_ms"]), int(message["end_ms"]))
+
+    def changes(self) -> list[dict[str, Any]]:
+        """Return the changes of text and turns that are active or can be redone, oldest first."""
+        history = self.corpus.corrections.history(self.transcript_id)
+        active = history.loc[history["undone"].isna(), "change"].max() if len(history) else 0
+        last = 0 if pd.isna(active) else active
+        rows = []
+        for change, edits in history.groupby("change"):
+            edit, undone = edits.iloc[0], bool(edits["undone"].notna().all())
+            if undone and int(change) < last:
+                continue  # a later change replaced it
+            rows.append(
+                {
+                    "change": int(change),
+                    "action": edit["action"],
+                    "turn": -1 if pd.isna(edit["utterance_idx"]) else int(edit["utterance_idx"]),
+                    "text": "" if pd.isna(edit["text"]) else edit["text"],
+                    "author": "" if pd.isna(edit["author"]) else edit["author"],
+                    "made": "" if pd.isna(edit["made"]) else edit["made"].isoformat(),
+                    "redo": undone,
+                }
+            )
+        return rows
 
     def _check_shown(self, shown: PlayerPassages, turns: Sequence[int]) -> PlayerPassages:
         """Return the current passages, after checking that turns are as shown, for example not changed elsewhere."""

@@ -58,7 +58,7 @@ function clock(ms, digits = 0) {
 
 /** Creates the root element of a widget. */
 function frame(kind, label) {
-  return h("section", { class: `voxframe ${kind}`, "aria-label": label });
+  return h("div", { class: `voxframe ${kind}`, role: "group", "aria-label": label });
 }
 
 /** Creates the error pane below a widget: it shows errors of the kernel and of this page. */
@@ -236,6 +236,8 @@ const ICONS = {
   pause: "M3.5 2.5h3v11h-3zM9.5 2.5h3v11h-3z",
   loop: "M11 1l4 3-4 3V5H5Q4 5 4 6v1H2V6Q2 3 5 3h6zM5 15l-4-3 4-3v2h6q1 0 1-1V9h2v1q0 3-3 3H5z",
   pen: "M11.5 1.5l3 3-9 9-4 1 1-4z",
+  undo: "M6 2v3h4q4 0 4 4t-4 4H5v-2h5q2 0 2-2t-2-2H6v3L1.5 6z",
+  redo: "M10 2v3H6Q2 5 2 9t4 4h5v-2H6Q4 11 4 9t2-2h4v3l4.5-4z",
   more: "M2 7h2.5v2.5H2zM6.75 7h2.5v2.5h-2.5zM11.5 7H14v2.5h-2.5z",
   close: "M3 4.4L4.4 3 8 6.6 11.6 3 13 4.4 9.4 8 13 11.6 11.6 13 8 9.4 4.4 13 3 11.6 6.6 8z",
 };

@@ -71,7 +71,7 @@ function makeEditing(model, reader, passages, speakers, say) {
   }
   /** Changes turns in the corpus; the kernel then sends the new words, with which the player is drawn again. */
   const change = (p, action, more = {}) =>
-    askKernel(model, { do: "turn", action, turn: passages.turn[p], ...more }, () => say(""), say);
+    askKernel(model, { do: "turn", action, turn: passages.turn[p] ?? -1, ...more }, () => say(""), say);
 
   function retime(p, i) {
     const row = prepare(p);
@@ -87,7 +87,7 @@ function makeEditing(model, reader, passages, speakers, say) {
   }
 
   /** Returns the actions of a turn by key: a label, and a function that is null if the turn does not allow it. */
-  function turns(p) {
+  function turns(p, shift = false) {
     const i = reader.wordOf(p);
     const word = i < 0 ? "a word (click it first)" : `“${passages.text[i]}”`;
     const [from, to] = passages.parts(p);
@@ -99,10 +99,10 @@ function makeEditing(model, reader, passages, speakers, say) {
       "<": ["Last word to the next turn (<)", last || count < 2 ? null : () => change(p, "move", { by: -1 })],
       ">": ["First word of the next turn to this one (>)", last ? null : () => change(p, "move", { by: 1 })],
       t: [`Time of ${word} (T)`, i < 0 ? null : () => retime(p, i)],
-      u: ["Undo the last change (U)", () => change(p, "undo")],
+      u: ["Undo the last change (U)", model.get("_changes").length ? () => change(p, shift ? "redo" : "undo") : null],
     };
   }
-  return { rename, correct, turns };
+  return { rename, correct, turns, change };
 }
 
 /**

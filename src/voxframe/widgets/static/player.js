@@ -6,6 +6,8 @@ const PLAYER_KEYS = [
   ["↑ ↓", "Previous or next passage; Enter plays it"],
   ["[ ]", "Slower or faster"],
   ["N", "Next word with a low confidence"],
+  ["Shift + ↑ ↓", "Louder or quieter"],
+  ["K", "Skip silences of more than a second, or not"],
   ["+ − 0", "Zoom in, out, or show everything; Ctrl + wheel zooms, Shift + wheel moves"],
   ["/", "Search; Enter and Shift + Enter go to the next or previous match"],
   ["L", "Loop the selection (drag over the lanes, select text, or Shift + →)"],
@@ -16,7 +18,7 @@ const TURN_KEYS = [
   ["S, T", "In the text: split the turn before the word clicked last, or change its time"],
   ["M", "Merge the turn with the next one"],
   ["< >", "Give the last word to the next turn, or take its first one"],
-  ["U", "Undo the last change of text or turns"],
+  ["U, Shift + U", "Undo the last change of text or turns, or redo it"],
 ];
 /** Length in ms of the sound that a peak is of; `waveform.PEAK_MS` in the kernel. */
 const PEAK_MS = 20;
@@ -66,6 +68,10 @@ function renderPlayer({ model, el, signal, session }, sound) {
     skips = !skips;
     skip.setAttribute("aria-pressed", String(skips));
   }, { "aria-pressed": "false" });
+  const louder = (by) => {
+    volume.value = Number(volume.value) + by;
+    volume.dispatchEvent(new Event("input"));
+  };
   const volume = h("input", { type: "range", class: "vf-volume", min: "0", max: "1", step: "0.05", "aria-label": "Volume", title: "Volume" });
   volume.value = sound.audio.volume;
   volume.addEventListener("input", guard(() => (sound.audio.volume = Number(volume.value))));
@@ -103,8 +109,9 @@ function renderPlayer({ model, el, signal, session }, sound) {
   };
   const reader = new Reader(passages, model, people(), act, signal);
   const editing = makeEditing(model, reader, passages, speakers, say);
-  const title = h("div", { class: "vf-head" }, h("strong", { class: "vf-title" }, model.get("title")), h("span", { class: "vf-space" }), chips);
-  root.append(title, bar, help.list, stage, map, note, h("div", { class: "vf-under" }, reader.list, follow), kept, pane);
+  const changes = changeHistory(model, guard, (action, more) => editing.change(Math.max(0, reader.current), action, more));
+  const title = h("div", { class: "vf-head" }, h("strong", { class: "vf-title" }, model.get("title")), h("span", { class: "vf-space" }), chips, ...(reshapable ? changes.buttons : []));
+  root.append(title, bar, help.list, changes.list, stage, map, note, h("div", { class: "vf-under" }, reader.list, follow), kept, pane);
   root.append(spoken);
   if (!passages.count) reader.list.append(h("p", { class: "vf-empty" }, "This transcript has no words."));
   el.append(root);
@@ -198,8 +205,42 @@ function renderPlayer({ model, el, signal, session }, sound) {
   });
   const drawOver = guard(() => {
     const height = strip.clientHeight;
-    drawOverlay(sharp(over, width, height), dragged ?? model.get("interval"), sound.now, x, height, colour);
+    const context = sharp(over, width, height);
+    drawOverlay(context, dragged ?? model.get("interval"), sound.now, x, height, colour);
+    for (const { at, ms: middle } of boundaries()) {
+      const place = Math.round(x(grip?.at === at ? grip.ms : middle));
+      context.fillStyle = colour("--vf-ink");
+      context.fillRect(place - 0.5, 18, 1, height - 18);
+      context.beginPath();
+      context.roundRect(place - 3, 18, 6, 16, 3);
+      context.fill();
+    }
   });
+  const boundaries = () => (reshapable && reader.current >= 0 ? boundariesOf(passages, reader.current) : []);
+  // Handles of the current turn: the drag of one gives words to the next turn, or takes them from it.
+  let grip = null;
+  const place = (event) => event.clientX - stage.getBoundingClientRect().left;
+  const held = (event) => boundaries().find(({ ms: middle }) => Math.abs(x(middle) - place(event)) <= 5);
+  stage.addEventListener("pointerdown", guard((event) => {
+    if (event.button || !(grip = held(event) ?? null)) return;
+    event.stopImmediatePropagation(); // no selection
+    event.preventDefault();
+    stage.setPointerCapture(event.pointerId);
+    grip = { ...grip };
+  }));
+  stage.addEventListener("pointermove", guard((event) => {
+    if (grip) grip.ms = ms(place(event));
+    const onEdge = model.get("interval").some((edge) => Math.abs(x(edge) - place(event)) <= 5);
+    stage.style.cursor = grip || held(event) || onEdge ? "ew-resize" : "";
+    if (grip) drawOver();
+  }));
+  for (const kind of ["pointerup", "pointercancel"]) stage.addEventListener(kind, guard((event) => {
+    const by = grip && kind === "pointerup" ? wordsMoved(passages, grip.at, grip.ms) : 0;
+    if (by) editing.change(grip.at - 1, "move", { by });
+    if (grip) event.stopImmediatePropagation();
+    grip = null;
+    drawOver();
+  }));
   const redraw = eachFrame(drawStrip);
   stage.addEventListener("wheel", guard((event) => {
     const along = event.shiftKey ? event.deltaY : event.deltaX;
@@ -247,15 +288,14 @@ function renderPlayer({ model, el, signal, session }, sound) {
     if (on !== reader.on) reader.highlight(on);
     if (sound.playing && (now < from || now > to)) look(now - (to - from) * 0.1);
     if (skips && sound.playing && on < 0) {
-      const next = passages.order.find((i) => passages.start[i] > now);
-      if (next !== undefined && passages.start[next] - now > 1000) sound.place(passages.start[next] - 250);
+      const next = passages.starts[below(passages.starts, now, true)];
+      if (next - now > 1000) sound.place(next - 250);
     }
     if (word >= 0 && reader.atRow(passages.row[word]) && following) reader.show(passages.row[word]);
     const total = Math.max(sound.length, model.get("_until"));
-    const text = `${clock(now)} / ${clock(total)}`; // and, as a tooltip, the time left
-    time.title = `${clock(total - now)} left`;
-    if (time.textContent !== text) {
-      time.textContent = text;
+    const text = `${clock(now)} / ${clock(total)}`;
+    if (time.firstChild?.data !== text) {
+      time.replaceChildren(text, h("span", { class: "vf-left-over", title: "Time left" }, `−${clock(total - now)}`));
       stage.setAttribute("aria-valuemax", Math.round(total / 1000));
       stage.setAttribute("aria-valuenow", Math.round(now / 1000));
       stage.setAttribute("aria-valuetext", `${text}${word >= 0 ? `, ${reader.person(passages.row[word]).name}` : ""}`);
@@ -368,7 +408,9 @@ function renderPlayer({ model, el, signal, session }, sound) {
     };
     const keys = {
       " ": () => sound.toggle(), ArrowLeft: () => go(-5000), ArrowRight: () => go(5000),
-      ArrowUp: () => (reader.cursor = row(), reader.step(-1)), ArrowDown: () => (reader.cursor = row(), reader.step(1)),
+      ArrowUp: () => (event.shiftKey ? louder(0.1) : (reader.cursor = row(), reader.step(-1))),
+      ArrowDown: () => (event.shiftKey ? louder(-0.1) : (reader.cursor = row(), reader.step(1))),
+      k: () => skip.click(),
       Enter: () => {
         const [from] = passages.span(row());
         if (from >= 0) act.seek(from), sound.play();
@@ -379,7 +421,7 @@ function renderPlayer({ model, el, signal, session }, sound) {
       Escape: () => put(model, { interval: [], loop: false }),
     };
     // Only from the text: elsewhere, a key of JupyterLab such as M would merge turns.
-    if (editable && reader.list.contains(document.activeElement)) for (const [letter, [, change]] of Object.entries(editing.turns(row()))) keys[letter] = () => (reshapable ? change?.() : warn());
+    if (editable && reader.list.contains(document.activeElement)) for (const [letter, [, change]] of Object.entries(editing.turns(row(), event.shiftKey))) keys[letter] = () => (reshapable ? change?.() : warn());
     const action = keys[key.length === 1 ? key.toLowerCase() : key];
     if (!action) return;
     event.preventDefault();

@@ -50,12 +50,20 @@ class Reader {
     if (!width || width === this.width) return;
     this.width = width;
     const narrow = width < 620;
-    const letters = Math.max(20, (width - (narrow ? 40 : 210)) / 7.9);
+    const letters = Math.max(20, (width - (narrow ? 80 : this.fitNames() + 100)) / 7.9);
     for (const [p, row] of this.rows.entries()) {
       if (this.filled.has(row)) continue;
       const lines = Math.max(1, Math.ceil(this.passages.plain(p).length / letters));
-      row.style.height = `${lines * 25 + (narrow ? 34 : 12)}px`;
+      row.style.height = `${lines * 25 + (narrow ? 34 : 8)}px`;
     }
+  }
+
+  /** Makes the column of names as wide as the longest one needs, so that names are near their text. */
+  fitNames() {
+    const longest = Math.max(0, ...this.people.list.map(({ name }) => name.length));
+    const who = this.act.named ? Math.round(Math.min(200, 76 + 7.5 * longest)) : 60;
+    this.list.style.setProperty("--vf-who", `${who}px`);
+    return who;
   }
 
   /** Reads chapters, entities and safety labels, and the entity of each word. */
@@ -100,6 +108,7 @@ class Reader {
     }, h("i", { class: "vf-dot" }), h("span", {}, name));
     who.firstChild.style.background = `var(--vf-speaker-${colour})`;
     who.hidden = continues || !this.act.named;
+    row.classList.toggle("vf-continues", Boolean(continues));
     who.dataset.act = who.dataset.key = "rename";
     const time = h("button", { type: "button", class: "vf-time", tabindex: p === this.cursor ? "0" : "-1", "aria-label": from < 0 ? "No time" : `Go to ${when}`, disabled: from < 0 }, when);
     time.dataset.act = time.dataset.key = "time";
@@ -148,6 +157,7 @@ class Reader {
 
   /** Redraws the filled rows after names, corrections or hits changed. */
   again() {
+    this.fitNames();
     for (const row of [...this.filled]) {
       if (row.querySelector("textarea, input")) continue;
       this.filled.delete(row);

@@ -39,7 +39,7 @@ function renderWordSearch({ model, el, signal }) {
   const help = keyHelp(SEARCH_KEYS, root);
   const bar = h(
     "div",
-    { class: "vf-bar", role: "search" },
+    { class: "vf-bar" },
     h("strong", { class: "vf-title" }, model.get("title")),
     field,
     mode,

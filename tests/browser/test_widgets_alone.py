@@ -1,0 +1,174 @@
+"""Live widgets on a page without Jupyter: edits of a player, and accessibility in every state and two themes."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, expect
+
+import voxframe
+from tests.browser.host import Host
+
+DATA = Path(__file__).parents[2] / "data"
+NAMES = ("interview", "panel")
+AUDIO = {name: DATA / f"{name}.flac" for name in NAMES}
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> voxframe.Corpus:
+    """A corpus of two transcripts."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    for name in NAMES:
+        corpus.add(DATA / "payloads" / f"{name}.json")
+    return corpus
+
+
+@pytest.fixture(params=["light", "dark"])
+def themed_host(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Host]:
+    """The page in a theme."""
+    yield from _opened(Host(browser, theme=request.param), request)
+
+
+@pytest.fixture
+def host(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Host]:
+    """The page in the light theme."""
+    yield from _opened(Host(browser), request)
+
+
+def _opened(host: Host, request: pytest.FixtureRequest) -> Iterator[Host]:
+    try:
+        yield host
+        host.shot(request.node.name)
+        assert not host.faults
+    finally:
+        host.close()
+
+
+def violations(host: Host) -> list[tuple[str, str]]:
+    """Return what axe-core reports of the page: rule and element."""
+    response: Any = Axe().run(host.page).response
+    return [(rule["id"], node["html"][:200]) for rule in response["violations"] for node in rule["nodes"]]
+
+
+def test_changes_are_undone_redone_and_returned_to(host: Host, corpus: voxframe.Corpus) -> None:
+    """Buttons undo and redo the last change of a turn, and the list of changes goes back to the first state."""
+    player = voxframe.TranscriptPlayer("panel", corpus=corpus)
+    before = player.result["text"].tolist()
+    box = host.show(player)
+    undo, redo = (box.get_by_role("button", name=name, exact=True) for name in ("Undo", "Redo"))
+    expect(undo).to_be_disabled()
+    box.locator(".vf-row").nth(1).locator(".vf-w").nth(3).click()
+    for key, count in (("s", len(before) + 1), ("m", len(before))):
+        box.locator(".vf-row").nth(1).press(key)
+        expect(box.locator(".vf-row")).to_have_count(count)
+    undo.click()
+    expect(box.locator(".vf-row")).to_have_count(len(before) + 1)
+    redo.click()
+    expect(box.locator(".vf-row")).to_have_count(len(before))
+    box.locator(".vf-reader").press("u")
+    expect(box.locator(".vf-row")).to_have_count(len(before) + 1)
+    box.locator(".vf-reader").press("Shift+U")
+    expect(box.locator(".vf-row")).to_have_count(len(before))
+    expect(redo).to_be_disabled()
+    box.get_by_role("button", name="History").click()
+    entries = box.locator(".vf-change")
+    expect(entries).to_have_count(3)
+    entries.filter(has_text="Split of turn 1").click()
+    expect(box.locator(".vf-row")).to_have_count(len(before) + 1)
+    box.get_by_role("button", name="History").click()
+    entries.filter(has_text="As transcribed").click()
+    expect(undo).to_be_disabled()
+    assert player.result["text"].tolist() == before
+    assert corpus.corrections.history("panel")["undone"].notna().all()
+
+
+def test_a_boundary_is_moved_on_the_waveform(host: Host, corpus: voxframe.Corpus) -> None:
+    """A drag of a turn's handle over two words of the next turn gives it these words."""
+    player = voxframe.TranscriptPlayer("panel", corpus=corpus)
+    words = corpus.tables("panel")["words"]
+    first, second = (words[words["utterance_idx"] == turn] for turn in (0, 1))
+    box = host.show(player)
+    stage = box.locator(".vf-stage").bounding_box()
+    player.seek(int(first["start_ms"].iloc[2]))
+    expect(box.locator(".vf-row[aria-current]")).to_have_count(1)
+    host.page.wait_for_timeout(100)  # the handles are drawn with the next frame
+
+    def place(time_ms: float) -> float:
+        return stage["x"] + time_ms / player._until * stage["width"]
+
+    edge = (first["end_ms"].iloc[-1] + second["start_ms"].iloc[0]) / 2
+    host.page.mouse.move(place(edge), stage["y"] + 40)
+    host.page.mouse.down()
+    host.page.mouse.move(place(second["end_ms"].iloc[1]), stage["y"] + 40, steps=4)
+    host.page.mouse.up()
+    taken = " ".join(second["text"].iloc[:2])
+    expect(box.locator(".vf-row").first).to_contain_text(taken)
+    assert corpus.corrections.turns("panel")["word_count"].iloc[0] == len(first) + 2
+    assert player.interval == []
+
+
+def test_every_control_of_a_player_has_a_key(host: Host, corpus: voxframe.Corpus) -> None:
+    """Keys change volume, skipping of silences, speed and time as the buttons do."""
+    player = voxframe.TranscriptPlayer("panel", AUDIO["panel"], corpus=corpus)
+    box = host.show(player)
+    stage = box.locator(".vf-stage")
+    expect(box.locator(".vf-play")).to_be_enabled()
+    stage.press("Shift+ArrowDown")
+    expect(box.get_by_role("slider", name="Volume")).to_have_value("0.9")
+    stage.press("k")
+    expect(box.get_by_role("button", name="Skip silences of more than a second")).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    stage.press("]")
+    expect(box.get_by_role("combobox", name="Speed")).to_have_value("1.25")
+    stage.press("ArrowRight")
+    expect(box.locator(".vf-clock")).to_have_text("0:05 / 1:42\N{MINUS SIGN}1:37")
+
+
+def test_no_player_state_violates_accessibility_rules(themed_host: Host, corpus: voxframe.Corpus) -> None:
+    """axe-core finds nothing with keys, history, a menu, a field or an error open, and with every layer shown."""
+    player = voxframe.TranscriptPlayer("panel", AUDIO["panel"], corpus=corpus, names={"A": "Ada"})
+    player.layers = ["confidence", "chapters", "entities", "safety"]
+    player.query = "street"
+    box = themed_host.show(player)
+    row = box.locator(".vf-row").nth(1)
+    row.locator(".vf-w").nth(2).click()
+    box.get_by_role("button", name="Pause").click()
+    row.press("s")
+    expect(box.locator(".vf-change")).to_have_count(2)
+    row.hover()
+    row.locator(".vf-turn").click()
+    box.get_by_role("button", name="History").click()
+    box.get_by_role("button", name="Keyboard shortcuts").click()
+    player.error = "A message."
+    box.locator(".vf-error").wait_for()
+    assert violations(themed_host) == []
+    box.locator(".vf-row").nth(3).press("e")
+    expect(box.locator("textarea")).to_have_count(1)
+    assert violations(themed_host) == []
+
+
+def test_widgets_on_a_page_violate_no_accessibility_rules(themed_host: Host, corpus: voxframe.Corpus) -> None:
+    """axe-core finds nothing on a page with every widget, two of a kind, with results and with messages."""
+    words, turns = corpus.table("words"), corpus.table("utterances")
+    search = voxframe.WordSearch(corpus, audio=AUDIO, query="street")
+    widgets = [
+        search,
+        voxframe.WordSearch(corpus),
+        voxframe.PassageList(corpus.search("the"), corpus=corpus),
+        voxframe.Timeline(turns, title="Turns"),
+        voxframe.Dispersion(words, ["street", "zebra"], corpus=corpus),
+        voxframe.GroupComparison(turns, "word_count", "speaker", corpus=corpus),
+        voxframe.AskPanel(corpus),
+        voxframe.LiveTranscript(),
+    ]
+    for widget in widgets:
+        themed_host.show(widget)
+    widgets[-2].error = "A message."
+    search.play("panel", 1000)
+    expect(themed_host.page.locator(".vf-player")).to_have_count(1)
+    for button in themed_host.page.get_by_role("button", name="Keyboard shortcuts").all():
+        button.click()
+    assert violations(themed_host) == []
