@@ -1,6 +1,7 @@
-"""Who speaks when: `python -m tests.benchmarks speakers AUDIO [--words] [--mixes N] [--hours N]`.
+"""Who speaks when: `python -m tests.benchmarks speakers AUDIO [--words] [--mixes N] [--hours N] [--own FOLDER]`.
 
-AUDIO is the folder of VOXFRAME_TEST_AUDIO. Error rates of `voxframe.voices` on its meetings, and on mixes of readers
+AUDIO is the folder of VOXFRAME_TEST_AUDIO. With --own, media files of a folder are measured, too, each beside an RTTM
+file with its name. Error rates of `voxframe.voices` on its meetings, and on mixes of readers
 (see `tests.benchmarks.mixes`), with and without the number of speakers. DER: diarization error rate with a collar of
 0.25 s. Exact, within one: recordings with that number of speakers. Wrong words (with --words): share of the words that
 Whisper hears that go to a reader who does not speak in the middle of the word. Processor time: of this process, per
@@ -31,11 +32,25 @@ from voxframe.voices.diarization import Span
 def meetings(folder: Path) -> Iterator[tuple[str, Samples, list[Turn]]]:
     """Yield name, sound and turns of each meeting."""
     turns: dict[str, list[Turn]] = {}
-    for line in (folder / "meetings" / "reference.rttm").read_text().splitlines():
-        _, name, _, start, length, _, _, speaker, *_ = line.split()
-        turns.setdefault(name, []).append(Turn(float(start), float(start) + float(length), speaker))
+    for name, turn in _spoken(folder / "meetings" / "reference.rttm"):
+        turns.setdefault(name, []).append(turn)
     for name, spoken in turns.items():
         yield name, mixes.sound_of(folder / "meetings" / f"{name}.flac"), spoken
+
+
+def own(folder: Path) -> Iterator[tuple[str, Samples, list[Turn]]]:
+    """Yield name, sound and turns of each media file of a folder that has an RTTM file beside it."""
+    for file in sorted(folder.rglob("*")):
+        rttm = file.with_suffix(".rttm")
+        if file != rttm and rttm.is_file():
+            yield file.stem, mixes.sound_of(file), [turn for _, turn in _spoken(rttm)]
+
+
+def _spoken(rttm: Path) -> Iterator[tuple[str, Turn]]:
+    """Yield the recording and the turn of each line of an RTTM file."""
+    for line in rttm.read_text().splitlines():
+        _, name, _, start, length, _, _, speaker, *_ = line.split()
+        yield name, Turn(float(start), float(start) + float(length), speaker)
 
 
 def readers(folder: Path) -> dict[str, Samples]:
@@ -164,6 +179,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--mixes", type=int, default=10)
     parser.add_argument("--words", action="store_true")
     parser.add_argument("--hours", type=float)
+    parser.add_argument("--own", type=Path)
     parsed = parser.parse_args(arguments)
     voices = readers(parsed.audio)
     rng = np.random.default_rng(0)
@@ -178,6 +194,8 @@ def main(arguments: list[str]) -> int:
         measure("meetings", list(meetings(parsed.audio)), given)
         if made:
             measure("mixes", made, given)
+        if parsed.own:
+            measure("own", list(own(parsed.own)), given)
     if parsed.words:
         words(made)
     return 0

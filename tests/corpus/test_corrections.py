@@ -194,3 +194,18 @@ def test_an_undone_change_is_redone_until_there_is_a_new_one(corpus: voxframe.Co
         corpus.corrections.redo("t1")
     corpus.corrections.undo("t1")
     assert corpus.corrections.get("t1")["text"].tolist() == ["One."]
+
+
+def test_sentiments_have_the_new_speakers_of_their_words(tmp_path: Path) -> None:
+    """After `relabel`, a sentiment has the speaker of the words at its times, null if they have several."""
+    times = [(0, 90), (100, 190), (200, 290), (300, 390)]
+    words = [{"text": f"w{n}", "start": s, "end": e, "speaker": "A"} for n, (s, e) in enumerate(times)]
+    judged = [{"text": "w", "start": s, "end": e, "sentiment": "NEUTRAL", "speaker": "A"} for s, e in times[::3]]
+    judged.append({"text": "w1 w2", "start": 100, "end": 290, "sentiment": "NEUTRAL", "speaker": "A"})
+    sent = {"id": "t1", "status": "completed", "words": words, "sentiment_analysis_results": judged}
+    corpus = voxframe.Corpus(tmp_path / "c")
+    corpus.raw.put("t1", json.dumps(sent).encode())
+    corpus.corrections.relabel("t1", ["X", "X", "Y", "Y"])
+    assert corpus.table("sentiments")["speaker"].fillna("-").tolist() == ["X", "Y", "-"]
+    corpus.corrections.undo("t1")
+    assert corpus.table("sentiments")["speaker"].tolist() == ["A", "A", "A"]

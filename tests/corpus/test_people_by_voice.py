@@ -89,7 +89,7 @@ def test_a_recording_without_sound_is_left_out(recordings, model_folder, tmp_pat
 
 
 def test_voice_vectors_are_stored_on_request_and_forgotten(recordings, model_folder, tmp_path):
-    """Stored vectors replace the sound until the spans change; no export has them, and `forget` deletes them."""
+    """Stored vectors replace the sound until the spans change; no export has them; both ways to forget work."""
     model_folder("voices")
     corpus, files = recordings
 
@@ -112,6 +112,8 @@ def test_voice_vectors_are_stored_on_request_and_forgotten(recordings, model_fol
     corpus.corrections.relabel("one", ["B", "A"] * 3)
     with pytest.warns(CorpusWarning, match="audio of 'one' is not on this machine"):
         assert corpus.speakers.assign(by="voice").empty
+    assert corpus.speakers.forget_vectors("one") == 2
+    assert stored() == {"three"}
 
 
 def test_stored_vectors_are_those_of_the_sound(recordings, model_folder):

@@ -240,6 +240,10 @@ def people(
     person: list[str] | None = None,
     by_name: bool = False,
     by_metadata: list[str] | None = None,
+    detect: bool = False,
+    audio: str | None = None,
+    speakers: int | None = None,
+    by_voice: bool = False,
     undo: bool = False,
     output: Output,
 ) -> None:
@@ -250,6 +254,10 @@ def people(
         person (LABEL=PERSON): Assign a person to a speaker of these recordings.
         by_name: Assign each name as the person.
         by_metadata (LABEL=COLUMN): Assign the person in a metadata column.
+        detect: Tell the speakers of the recordings given by --id apart by their sound, and replace their labels.
+        audio (FILE): With --detect: the media file of the recording (default: the file that the corpus knows).
+        speakers (N): With --detect: number of speakers (default: estimated).
+        by_voice: Assign one person to speakers of different recordings who have the same voice.
         undo: Revert the last assignment of people.
     """
     corpus = open_corpus(selected.corpus)
@@ -257,7 +265,13 @@ def people(
     names, persons = _pairs("--name", name), _pairs("--person", person)
     if (names or persons) and not selected.id:
         raise OptionError("--name and --person need --id, because a label belongs to one recording")
+    if detect and not selected.id:
+        raise OptionError("--detect needs --id, because it replaces the labels of a recording")
+    if not detect and (audio or speakers):
+        raise OptionError("--audio and --speakers are for --detect")
     recordings = selected.id or []
+    if detect:
+        corpus.speakers.detect(recordings, audio=audio, speakers=speakers)
     if undo:
         corpus.speakers.undo()
     for recording in recordings if names else []:
@@ -269,6 +283,8 @@ def people(
         corpus.speakers.assign(by="name", ids=ids)
     if by_metadata:
         corpus.speakers.assign(_pairs("--by-metadata", by_metadata), by="metadata", ids=ids)
+    if by_voice:
+        corpus.speakers.assign(by="voice", ids=ids)
     output.write(corpus.speakers.table(ids))
 
 

@@ -103,6 +103,8 @@ def _files(
             raise OptionError(f'audio is one file for {len(ids)} recordings; give {{"recording": "file.mp3", ...}}')
         audio = {ids[0]: audio}
     stated = {archive.recordings.id(name): path for name, path in (audio or {}).items()}
+    for named in stated:
+        archive.status(named)  # raises an error if it is not in the corpus
     sources = dict(zip(ids, archive.recordings.table(ids)["source"].to_pylist(), strict=True))
     files, missing = {}, {}
     for transcript_id in ids:

@@ -211,9 +211,9 @@ class Corrections:
     ) -> pd.DataFrame:
         """Give every word of a transcript a speaker, as one change, which `undo` reverts.
 
-        The turns are made from the words again, and numbered from 0. Sentences and paragraphs get the speaker of their
-        words, or null if these have several. Later corrections apply to the new turns. If the transcript is replaced by
-        one with other words, the labels are kept but no longer apply; `stale` lists them.
+        The turns are made from the words again, and numbered from 0. Sentences, paragraphs and sentiments get the
+        speaker of their words, or null if these have several. Later corrections apply to the new turns. If the
+        transcript is replaced by one with other words, the labels are kept but no longer apply; `stale` lists them.
 
         Args:
             transcript_id: Id of the transcript, or the name of its recording.

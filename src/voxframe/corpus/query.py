@@ -126,7 +126,9 @@ class Query:
         """Return tables of one transcript with corrections and the columns that a corpus adds."""
         completed = dict(tables)
         if corrected and (edits := self._archive.edits.active(transcript_id)):
-            corrected_tables = {name: table for name, table in completed.items() if name in CORRECTED_TABLES}
+            corrected_tables = {
+                name: table for name, table in completed.items() if name in (*CORRECTED_TABLES, "sentiments")
+            }
             completed |= correct_tables(corrected_tables, edits).tables
         return {name: self.complete(name, table) for name, table in completed.items()}
 

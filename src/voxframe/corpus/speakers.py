@@ -195,7 +195,7 @@ class Speakers:
 
         Voice vectors are personal data: a vector tells whether somebody speaks in another recording. They are stored
         only with `keep_vectors`; then later calls do not need the sound. They stay in the catalog of the corpus, no
-        export has them, and `corpus.forget` deletes them.
+        export has them, and `forget_vectors` deletes them, as does `corpus.forget` with their transcript.
 
         Args:
             people: With `by="name"`, the person of each name, `{"Ada": "Ada Lovelace"}`, or None: each name is a
@@ -280,6 +280,28 @@ class Speakers:
             >>> corpus.speakers.detect("call", audio="call.mp3")  # doctest: +SKIP
         """
         return self.table(detect_speakers(self._archive, self._relabel, ids, audio, speakers))
+
+    def forget_vectors(self, ids: Ids | None = None) -> int:
+        """Delete the voice vectors that `assign(by="voice", keep_vectors=True)` stored; people stay as they are.
+
+        Args:
+            ids: Id or ids of transcripts, or names of recordings. None (default): all.
+
+        Returns:
+            The number of vectors.
+
+        Raises:
+            CorpusError: A transcript is not in the corpus, or the corpus cannot be written.
+
+        Example:
+            >>> import tempfile, voxframe
+            >>> voxframe.Corpus(tempfile.mkdtemp()).speakers.forget_vectors()
+            0
+        """
+        with clear_errors(self._archive.path), self._archive.catalog.writing() as tx:
+            stored = [i for (i,) in tx.rows("SELECT DISTINCT transcript_id FROM voices")]
+            selected = stored if ids is None else self._archive.recordings.ids(ids)
+            return sum(tx.drop("voices", transcript_id=i) for i in selected)
 
     def table(self, ids: Ids | None = None) -> pd.DataFrame:
         """Return the speakers of all recordings with their people and talk time.

@@ -43,7 +43,7 @@ KINDS: Mapping[Kind, tuple[str, ...]] = {
     "transcript": TRANSCRIPT_TABLES,
     "sentences": ("sentences",),
     "paragraphs": ("paragraphs",),
-    "edited": ("transcripts", "words", "utterances", "utterance_words"),
+    "edited": ("transcripts", "words", "utterances", "utterance_words", "sentiments"),
     "sentences+": ("sentences",),
     "paragraphs+": ("paragraphs",),
 }

@@ -22,7 +22,7 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 #: Tables from which the turns of a transcript are read.
 TURN_TABLES = ("words", "utterances", "utterance_words")
 #: Incremented if the same edits give other tables than before: a corpus keeps the results.
-VERSION = 3
+VERSION = 4
 _SAME_WORD = ("text", "start_ms", "end_ms", "speaker", "channel")
 _CHUNK = 65_536  # rows
 
@@ -69,6 +69,8 @@ def correct_tables(tables: Mapping[str, pa.Table], edits: Sequence[Edit]) -> Cor
             corrected_tables[name] = _utterance_words(table, turns, words)
         elif name == "transcripts":
             corrected_tables[name] = _transcripts(table, turns, tables["words"], words)
+        elif name == "sentiments":
+            corrected_tables[name] = table  # a judgement of the text as it was
         else:
             corrected_tables[name] = _passages(table, name, words)
     return Corrected(corrected_tables, turns, stale, words.turn)
@@ -132,7 +134,20 @@ def _labelled(
         labelled[name] = _with(
             labelled[name], speaker=[(of_it.pop() if len(of_it) == 1 else None) if of_it else old for of_it, old in now]
         )
+    if "sentiments" in labelled:
+        labelled["sentiments"] = _sentiments(labelled["sentiments"], words)
     return labelled
+
+
+def _sentiments(table: pa.Table, words: pa.Table) -> pa.Table:
+    """Return sentiments with the speaker of the words at their times; null if these have several."""
+    starts, ends = (words[name].cast(pa.float64()).to_numpy() for name in ("start_ms", "end_ms"))
+    speakers = np.array(words["speaker"].to_pylist(), object)
+    now = []
+    for start, end, old in zip(*(table[name].to_pylist() for name in ("start_ms", "end_ms", "speaker")), strict=True):
+        inside = () if start is None or end is None else speakers[(starts >= start) & (ends <= end)]
+        now.append(old if not len(inside) else inside[0] if len({*inside}) == 1 else None)
+    return _with(table, speaker=now)
 
 
 def _words_apart(words: pa.Table, owner: Ints, schema: pa.Schema) -> pa.Table:
