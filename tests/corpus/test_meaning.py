@@ -69,7 +69,9 @@ def test_sentences_that_mean_the_query_are_found(corpus: voxframe.Corpus) -> Non
     assert {name: str(found[name].dtype) for name in found} == {
         c.name: c.dtype for c in CORPUS_TABLES["sentence_matches"].columns
     }
-    assert len(found) == 9
+    assert len(corpus.search("people complain about the price", mode="meaning", min_score=-1)) == 9
+    assert len(found) == 2
+    assert (found["score"] >= 0.2).all()
     several = corpus.search(["insects", "delays of the railway"], mode="meaning", limit=1)
     assert several["transcript_id"].to_list() == ["garden", "train"]
 
@@ -107,49 +109,54 @@ def test_filters_are_those_of_word_search(corpus: voxframe.Corpus) -> None:
     corpus.metadata.set(pd.DataFrame({"transcript_id": ["shop", "train"], "year": [2023, 2024]}))
     corpus.speakers.set("garden", {"B": "Mia"})
     query = "people complain about the price"
-    by_speaker = corpus.search(query, mode="meaning", speaker="A")
+    by_speaker = corpus.search(query, mode="meaning", min_score=-1, speaker="A")
     assert set(by_speaker["speaker"]) == {"A"}
     assert len(by_speaker) == 5
-    assert corpus.search(query, mode="meaning", speaker="Mia")["speaker_name"].to_list() == ["Mia"]
-    assert set(corpus.search(query, mode="meaning", ids=["garden", "train"])["transcript_id"]) == {"garden", "train"}
-    of_year = corpus.search(query, mode="meaning", where=[("year", "==", 2024)], metadata="year")
+    assert corpus.search(query, mode="meaning", min_score=-1, speaker="Mia")["speaker_name"].to_list() == ["Mia"]
+    assert set(corpus.search(query, mode="meaning", min_score=-1, ids=["garden", "train"])["transcript_id"]) == {
+        "garden",
+        "train",
+    }
+    of_year = corpus.search(query, mode="meaning", min_score=-1, where=[("year", "==", 2024)], metadata="year")
     assert of_year[["transcript_id", "year"]].drop_duplicates().to_numpy().tolist() == [["train", 2024]]
-    late = corpus.search(query, mode="meaning", where=[("start_ms", ">=", 9000), ("score", ">", -1)], limit=2)
+    late = corpus.search(
+        query, mode="meaning", min_score=-1, where=[("start_ms", ">=", 9000), ("score", ">", -1)], limit=2
+    )
     assert len(late) == 2
     assert late["start_ms"].min() >= 9000
-    assert corpus.search(query, mode="meaning", limit=0).empty
+    assert corpus.search(query, mode="meaning", min_score=-1, limit=0).empty
     with pytest.raises(CorpusError, match="nobody"):
-        corpus.search(query, mode="meaning", ids="nobody")
+        corpus.search(query, mode="meaning", min_score=-1, ids="nobody")
     with pytest.raises(OptionError, match="slop"):
-        corpus.search(query, mode="meaning", slop=3)
+        corpus.search(query, mode="meaning", min_score=-1, slop=3)
     with pytest.raises(OptionError, match="mode must be"):
         corpus.search(query, mode="sense")
     with pytest.raises(OptionError, match="pass a sentence"):
-        corpus.search("  ", mode="meaning")
+        corpus.search("  ", mode="meaning", min_score=-1)
 
 
 def test_sentences_are_encoded_once(corpus: voxframe.Corpus, encoded: list[str]) -> None:
     """A second search, also by another process, encodes its query only; a replaced transcript its new sentences."""
-    corpus.search("delay", mode="meaning")
+    corpus.search("delay", mode="meaning", min_score=-1)
     assert len(encoded) == 10
     encoded.clear()
-    corpus.search("delay", mode="meaning")
+    corpus.search("delay", mode="meaning", min_score=-1)
     again = voxframe.Corpus(corpus.path)
-    assert len(again.search("delay", mode="meaning")) == 9
+    assert len(again.search("delay", mode="meaning", min_score=-1)) == 9
     assert encoded == ["delay", "delay"]
     encoded.clear()
     say(corpus, "train", CALLS["train"] + " It was late.")
-    assert "It was late." in again.search("delay", mode="meaning")["match"].to_list()
+    assert "It was late." in again.search("delay", mode="meaning", min_score=-1)["match"].to_list()
     assert sorted(encoded) == ["It was late.", "delay"]
 
 
 def test_deleted_transcripts_leave_no_sentences(corpus: voxframe.Corpus) -> None:
     """After `forget`, neither a search nor a file has the sentences."""
-    corpus.search("delay", mode="meaning")
+    corpus.search("delay", mode="meaning", min_score=-1)
     corpus.forget("train")
     left = pd.concat([pd.read_parquet(path) for path in corpus.path.glob("meaning/*.parquet")])
     assert set(left["transcript_id"]) == {"shop", "garden"}
-    assert set(corpus.search("delay", mode="meaning")["transcript_id"]) == {"shop", "garden"}
+    assert set(corpus.search("delay", mode="meaning", min_score=-1)["transcript_id"]) == {"shop", "garden"}
 
 
 def test_an_interrupted_run_goes_on(
@@ -167,10 +174,10 @@ def test_an_interrupted_run_goes_on(
     with monkeypatch.context() as patch:
         patch.setattr(encoder.SentenceEncoder, "encode", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            corpus.search("delay", mode="meaning")
+            corpus.search("delay", mode="meaning", min_score=-1)
     assert sorted(encoded) == sorted(sentences(CALLS["garden"]))
     encoded.clear()
-    assert len(corpus.search("delay", mode="meaning")) == 9
+    assert len(corpus.search("delay", mode="meaning", min_score=-1)) == 9
     assert sorted(encoded) == sorted(["delay", *sentences(CALLS["shop"]), *sentences(CALLS["train"])])
 
 
@@ -195,15 +202,15 @@ def test_damaged_files_are_encoded_again(corpus: voxframe.Corpus) -> None:
 def test_a_corpus_that_cannot_be_written_is_searched(corpus: voxframe.Corpus) -> None:
     """If the folder of the vectors cannot be made, they stay in memory."""
     (corpus.path / "meaning").write_text("a file is in the way")
-    assert len(corpus.search("delay", mode="meaning")) == 9
-    assert len(corpus.search("delay", mode="meaning")) == 9
+    assert len(corpus.search("delay", mode="meaning", min_score=-1)) == 9
+    assert len(corpus.search("delay", mode="meaning", min_score=-1)) == 9
 
 
 def test_many_small_files_become_one(corpus: voxframe.Corpus) -> None:
     """Transcripts that are added one by one end up in few files, and every search finds all of them."""
     for n in range(12):
         say(corpus, f"more{n}", f"Bus number {n} was late.")
-        assert len(corpus.search("bus", mode="meaning", limit=100)) == 10 + n
+        assert len(corpus.search("bus", mode="meaning", min_score=-1, limit=100)) == 10 + n
     assert len([*corpus.path.glob("meaning/*.parquet")]) < 9
 
 
@@ -238,10 +245,13 @@ def test_corrected_text_is_searched(tmp_path: Path) -> None:
     turn = {"speaker": "A", "text": "The three is tall. It is old.", "start": 0, "end": 6900, "words": words}
     payload = {"id": "t", "status": "completed", "words": words, "utterances": [turn]}
     corpus.raw.put("t", json.dumps(payload).encode())
-    assert corpus.search("an oak", mode="meaning")["match"].to_list() == ["The three is tall.", "It is old."]
-    before = corpus.search("an oak", mode="meaning")["score"][0]
+    assert corpus.search("an oak", mode="meaning", min_score=-1)["match"].to_list() == [
+        "The three is tall.",
+        "It is old.",
+    ]
+    before = corpus.search("an oak", mode="meaning", min_score=-1)["score"][0]
     corpus.corrections.set("t", {0: "The tree is tall. It is old."})
-    found = corpus.search("an oak", mode="meaning")
+    found = corpus.search("an oak", mode="meaning", min_score=-1)
     assert found["match"].to_list() == ["The tree is tall.", "It is old."]
     assert found["score"][0] > before + 0.1
     assert found[["start_ms", "end_ms", "utterance_idx"]].to_numpy().tolist() == [[0, 3900, 0], [4000, 6900, 0]]

@@ -68,7 +68,7 @@ def test_answers_have_usage_rate_limit_and_citations(panel, corpus):
     for text in found["text"]:
         assert f"\u201c{html.escape(text)}\u201d" in still
     assert f"{panel._answers[0]['usage']['output_tokens']} tokens" in still
-    assert "Key sentences, quoted" in still
+    assert "Quotes from the transcripts, no language model" in still
     row = found.iloc[0]
     panel._on_browser_message(
         None, {"do": "cite", "transcript_id": row["transcript_id"], "start_ms": int(row["start_ms"])}, []

@@ -147,3 +147,10 @@ def test_rows_of_files_find_recordings_by_name():
             assert widget.error == ""
             assert widget.player._sources[0].endswith(f"/{name}.flac")
             assert widget.player.time == turns["start_ms"].iloc[row]
+
+
+def test_rows_with_a_term_alone_show_it(corpus) -> None:
+    """The result of `find_words` has no text, so its terms are shown."""
+    hits = voxframe.analysis.find_words(corpus.table("words"), ["street"])
+    listed = voxframe.PassageList(hits, corpus=corpus)
+    assert listed.static_html().count("<strong>street</strong>") == len(hits) > 0

@@ -216,7 +216,9 @@ def test_search_by_meaning(corpus):
     search.by, search.only = "speaker", ["B (interview)"]
     assert set(search.result["speaker"]) == {"B"}
     assert len(search.result) == 6
-    assert "The 6 closest sentences" in search._static_html()
+    assert "6 close sentences (score from 0.20)" in search._static_html()
+    search.only, search.min_score = [], 0.4
+    assert len(search.result) == (expected["score"] >= 0.4).sum()
     made = {}
     exec(search.code, made)
     assert made["result"].equals(search.result)

@@ -56,7 +56,7 @@ class AskPanel(CorpusPlayerWidget):
             items.
         prompt (str): Text of the selected task.
         context (str): Background information for the model.
-        chosen (list[str]): Ids of the selected transcripts; setting it also takes names of recordings.
+        chosen (list[str]): Ids of the selected transcripts, at first all; setting it also takes names of recordings.
         max_output_size (int): Maximum number of tokens of the answer.
         temperature (float): 0 (conservative) to 1 (creative).
 
@@ -109,8 +109,7 @@ class AskPanel(CorpusPlayerWidget):
                 f"there is no transcript {min(unknown)!r} in {corpus!r}; corpus.ids() lists those that exist"
             )
         self._background = Background(self, lambda text: self.set_trait("busy", text))
-        chosen = ids if len(ids) <= 1 or transcripts is not None else []
-        super().__init__(corpus, audio, player, title=title, chosen=chosen)
+        super().__init__(corpus, audio, player, title=title, chosen=ids[:_MAX_LISTED])
         self._listed = [{"id": i, "name": self._recordings.name(i)} for i in ids[:_MAX_LISTED]]
         self._read_earlier()
         self.on_msg(self._on_browser_message)
@@ -180,7 +179,7 @@ class AskPanel(CorpusPlayerWidget):
                 )
                 parts += map(_static_citation, reply["citations"])
             if answer["quoted"]:
-                parts.append("<p><small>Key sentences, quoted; no language model</small></p>")
+                parts.append("<p><small>Quotes from the transcripts, no language model</small></p>")
             used = (answer["usage"][name] for name in ("input_tokens", "output_tokens"))
             parts.append(f"<p><small>{' + '.join('?' if n is None else f'{n:,}' for n in used)} tokens</small></p>")
         return "".join(parts) if self._answers else parts[0] + "<p>No answers yet.</p>"
@@ -272,6 +271,7 @@ class AskPanel(CorpusPlayerWidget):
             "requests": len(answered.responses),
             "usage": asdict(answered.usage),
             "quoted": any(response.quotes_key_sentences for response in answered.responses),
+            "model": next((response.model for response in answered.responses if response.model), None),
             "replies": replies,
         }
         self._answers = [answer, *(old for old in self._answers if old["request_id"] != key)]

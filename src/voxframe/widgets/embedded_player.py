@@ -340,5 +340,5 @@ class RowPlayerWidget(PlayerWidget):
 
 
 def text_column(rows: pd.DataFrame) -> str | None:
-    """Return the column with the text of the rows, or their occurrence of a search; None if they have neither."""
-    return next((name for name in ("match", "text") if name in rows.columns), None)
+    """Return the column with the occurrence of a search, the text or the term of the rows; None if they have none."""
+    return next((name for name in ("match", "text", "term") if name in rows.columns), None)

@@ -15,6 +15,7 @@ from voxframe._text import clock, quantity
 from voxframe.corpus import Corpus
 from voxframe.corpus.corpus import chosen_corpus
 from voxframe.corpus.search.counts import check_about
+from voxframe.corpus.search.meaning import CLOSE
 from voxframe.errors import OptionError, VoxframeError
 from voxframe.widgets import encoding
 from voxframe.widgets.base import corpus_call, define_comment, escaped, show_errors
@@ -34,8 +35,9 @@ class WordSearch(CorpusPlayerWidget):
     transcript. A click on a group shows only its matches. Enter or a click plays a match. "?" lists the keyboard
     shortcuts.
 
-    With `mode = "meaning"`, the sentences closest in meaning to the query are listed, the closest first, and the counts
-    are those of the listed sentences; see `Corpus.search`. The first search of this kind encodes the sentences.
+    With `mode = "meaning"`, the sentences close in meaning to the query are listed with their scores, the closest
+    first, and the counts are those of the listed sentences; see `Corpus.search`. The first search of this kind encodes
+    the sentences.
 
     The search index of the corpus is updated when the widget is created and by each search.
 
@@ -50,6 +52,7 @@ class WordSearch(CorpusPlayerWidget):
     Attributes:
         query (str): Word or phrase to search for.
         mode (str): "words" or "meaning".
+        min_score (float): Least score of a listed sentence, with "meaning": cosine, -1 to 1.
         slop (int): 0 for exact phrases; otherwise the words may occur in any order within this many words.
         by (str): Group of the counts: "transcript_id", "speaker", "speaker_name", "channel" or a column of `about`.
         only (list[str]): The one group to show matches of; empty for all.
@@ -74,6 +77,7 @@ class WordSearch(CorpusPlayerWidget):
 
     query = traitlets.Unicode("").tag(sync=True)
     mode = traitlets.Enum(["words", "meaning"], "words").tag(sync=True)
+    min_score = traitlets.Float(CLOSE, min=-1, max=1).tag(sync=True)
     slop = traitlets.Int(0, min=0).tag(sync=True)
     by = traitlets.Unicode("transcript_id").tag(sync=True)
     only = traitlets.List(traitlets.Unicode(), maxlen=1).tag(sync=True)
@@ -142,7 +146,7 @@ class WordSearch(CorpusPlayerWidget):
         given += [f"title={self.title!r}"] if self.title != "Word search" else []
         lines = [define_comment(define)] if define else []
         lines += ["import voxframe", "", f"search = voxframe.WordSearch({', '.join(given)})"]
-        for trait in ("by", "slop", "mode", "query", "only", "limit"):
+        for trait in ("by", "slop", "mode", "min_score", "query", "only", "limit"):
             value = getattr(self, trait)
             if value != self.traits()[trait].default():
                 lines.append(f"search.{trait} = {value!r}")
@@ -165,7 +169,7 @@ class WordSearch(CorpusPlayerWidget):
         note = f"<p><em>and {more:,} more. Run the notebook to see them all.</em></p>" if more > 0 else ""
         return f"{head}<p>{escaped(_summary(self._found))}</p>{table}{note}"
 
-    @traitlets.observe("query", "mode", "slop", "by", "only", "limit")
+    @traitlets.observe("query", "mode", "slop", "min_score", "by", "only", "limit")
     def _search(self, change: Any = None) -> None:
         if change is not None and change["name"] == "by" and self.only:
             self.only = []  # which searches again
@@ -179,7 +183,7 @@ class WordSearch(CorpusPlayerWidget):
 
     def _find(self) -> dict[str, Any]:
         """Run the search and return the state of the browser."""
-        asked = {name: getattr(self, name) for name in ("query", "mode", "slop", "by", "only", "limit")}
+        asked = {name: getattr(self, name) for name in ("query", "mode", "slop", "min_score", "by", "only", "limit")}
         if self.mode == "meaning" and self.query.strip():
             return asked | self._find_by_meaning()
         slop = self.slop or None
@@ -207,7 +211,7 @@ class WordSearch(CorpusPlayerWidget):
     def _find_by_meaning(self) -> dict[str, Any]:
         """Run a search by meaning; groups have the number of their sentences among the closest of all."""
         rows = self._shown = self.result
-        best = self._corpus.search(self.query, mode="meaning", limit=self.limit) if self.only else rows
+        best = self._corpus.search(self.query, **self._by_score(), limit=self.limit) if self.only else rows
         about = self._about_of(self.by)
         keys = best if about is None else best[["transcript_id"]].merge(about, how="left", on="transcript_id")
         words = self._corpus.counts("nothing").set_index("transcript_id")["words"]
@@ -258,11 +262,15 @@ class WordSearch(CorpusPlayerWidget):
         packed["falls_ms"] = encoding.starts(falls.iloc[order])
         return packed
 
+    def _by_score(self) -> dict[str, Any]:
+        """Return the arguments of `Corpus.search` for a search by meaning."""
+        return {"mode": "meaning"} | ({} if self.min_score == CLOSE else {"min_score": self.min_score})
+
     def _options(self) -> dict[str, Any]:
         """Return the arguments of `Corpus.search` for the selected group."""
         options: dict[str, Any] = {"slop": self.slop} if self.slop else {}
         if self.mode == "meaning":
-            options = {"mode": "meaning"}
+            options = self._by_score()
         if not self.only:
             return options
         if self.by == "transcript_id":
@@ -318,7 +326,8 @@ def _metadata(corpus: Corpus) -> pd.DataFrame | None:
 def _summary(found: Mapping[str, Any]) -> str:
     """Return the number of matches as text."""
     if found.get("mode") == "meaning":
-        return f"The {found['total']:,} closest sentences, in {found['in']:,} of {found['of']:,} transcripts"
+        close = quantity(found["total"], "close sentence")
+        return f"{close} (score from {found['min_score']:.2f}) in {found['in']:,} of {found['of']:,} transcripts"
     return f"{quantity(found['total'], 'match', 'matches')} in {found.get('in', 0):,} of {found['of']:,} transcripts"
 
 

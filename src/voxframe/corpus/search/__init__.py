@@ -23,13 +23,13 @@ from voxframe.corpus.search.concordance import SearchQuery, find_in_context, lab
 from voxframe.corpus.search.counts import GROUPS, counts, group_columns
 from voxframe.corpus.search.index import SearchIndex
 from voxframe.corpus.search.manifest import OpenIndex
-from voxframe.corpus.search.meaning import DiscoveredTopics, MeaningSearch
+from voxframe.corpus.search.meaning import CLOSE, DiscoveredTopics, MeaningSearch
 from voxframe.corpus.search.segment import WORD_COLUMNS
 from voxframe.corpus.speaker_names import with_names
 from voxframe.corpus.speakers import CurrentNames
 from voxframe.errors import CorpusWarning, OptionError, caller
 from voxframe.schema import CONCORDANCE, CORPUS_TABLES, SENTENCE_MATCHES, Table
-from voxframe.validators import Integer, checked, nearest
+from voxframe.validators import Integer, Number, checked, nearest
 
 _SHOWN = 10  # speakers named in one warning
 
@@ -99,6 +99,7 @@ class Search:
         progress: bool | None = None,
         corrected: bool = True,
         regex: bool = False,
+        min_score: float | None = None,
     ) -> pd.DataFrame:
         """Find every occurrence of words or phrases, or the sentences closest in meaning, with the words around it.
 
@@ -136,6 +137,7 @@ class Search:
             corrected: False searches the words as the service sent them; with "words" only.
             regex: Each word of the query is a regular expression (RE2, without case) that matches whole words in the
                 form in which they are compared: `colou?r`, or `(climate|weather) chang(e|es|ing)`. With "words" only.
+            min_score: Least closeness of a sentence, -1 to 1. None (default): 0.2. With "meaning" only.
 
         Returns:
             A DataFrame with the columns of the table `concordance`, sorted by query, transcript and word. With
@@ -168,9 +170,13 @@ class Search:
                 raise OptionError("slop is for mode='words'; leave it out with mode='meaning'")
             if not corrected:
                 raise OptionError("corrected=False is for mode='words'; a search by meaning uses the corrected text")
-            return self._report(self._by_meaning(query, context, rows, progress=progress), rows)
+            least = CLOSE if min_score is None else checked("min_score", min_score, Number(-1, 1))
+            hits = self._by_meaning(query, context, rows, min_score=least, progress=progress)
+            return self._report(hits, rows)
         if mode != "words":
             raise OptionError(f"mode must be 'words' or 'meaning', got {mode!r}")
+        if min_score is not None:
+            raise OptionError("min_score is for mode='meaning'; leave it out with mode='words'")
         return self._report(
             self.find(SearchQuery.check(query, slop, regex=regex), context, rows, corrected=corrected), rows
         )
@@ -277,13 +283,22 @@ class Search:
         context: int,
         rows: RowFilter,
         *,
+        min_score: float | None = None,
         without: tuple[str, int] | None = None,
         progress: bool | None = None,
     ) -> pd.DataFrame:
         """Return the sentences closest to queries as the table `sentence_matches`, with metadata."""
         (speaker, ids, where, limit, metadata), about = self._resolved(SENTENCE_MATCHES, rows)
         hits = self.meaning.find(
-            queries, context, speaker=speaker, ids=ids, where=where, limit=limit, without=without, progress=progress
+            queries,
+            context,
+            speaker=speaker,
+            ids=ids,
+            where=where,
+            limit=limit,
+            min_score=min_score,
+            without=without,
+            progress=progress,
         )
         return self._with_recordings(SENTENCE_MATCHES, hits, about, metadata)
 

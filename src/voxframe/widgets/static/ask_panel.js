@@ -6,6 +6,16 @@ const ASK_TASKS = {
   task: ["Task", "Task for the model"],
   "action-items": ["Action items", "Format (optional)"],
 };
+/** Usual prompts by task: a name and the text. */
+const ASK_TEMPLATES = {
+  "question-answer": [
+    ["Main points", "What are the main points?"], ["Decisions", "What was decided, and by whom?"], ["Open questions", "Which questions stay open?"],
+    ["Numbers", "Which numbers and dates are named?"], ["Disagreement", "Where do the speakers disagree?"],
+  ],
+  summary: [["Bullets", "five bullet points"], ["One paragraph", "one paragraph"], ["Headline", "one headline of at most ten words"]],
+  task: [["E-mail", "Write an e-mail that tells people who were not there what they need to know."], ["Table", "List each topic with the position of every speaker, one line per topic."]],
+  "action-items": [["Who, what, when", "one line per item: who, what, until when"]],
+};
 const ASK_KEYS = [
   ["Ctrl + Enter", "Ask"],
   ["Alt + ↑ ↓", "Earlier or later prompt"],
@@ -35,10 +45,14 @@ function renderAskPanel({ model, el, signal }) {
   const ticked = h("span", { class: "vf-hint", role: "status" });
   const list = h("ul", { class: "vf-ticks" });
   const chosen = h("div", { class: "vf-about", role: "group", "aria-label": "Transcripts" }, h("div", { class: "vf-bar" }, filter, all, ticked), list);
+  const templates = h("div", { class: "vf-chips", role: "group", "aria-label": "Usual prompts" });
+  const settings = h("details", { class: "vf-settings" }, h("summary", {}, "Settings"),
+    h("div", { class: "vf-options" }, labelled("Background information", context), labelled("Longest answer (tokens)", size), labelled("Creativity, 0 to 1", heat)));
+  const writer = h("span", { class: "vf-status vf-writer" });
   const form = h(
-    "div", { class: "vf-asking" }, kinds, prompt,
-    h("div", { class: "vf-options" }, labelled("Context", context), labelled("Max. tokens", size), labelled("Temperature", heat)),
-    h("div", { class: "vf-options" }, ask, earlier, busy, limit),
+    "div", { class: "vf-asking" }, kinds, prompt, templates,
+    h("div", { class: "vf-options" }, ask, earlier, busy, h("span", { class: "vf-space" }), writer, limit),
+    settings,
   );
   const again = h("button", { type: "button", class: "vf-button vf-again", hidden: true, onclick: guard(() => request({ again: true })) }, "Ask again (may be charged twice)");
   const answers = h("div", { class: "vf-answers", role: "log", "aria-label": "Answers" });
@@ -113,13 +127,14 @@ function renderAskPanel({ model, el, signal }) {
     return [text, ...(reply.citations.length ? [cited] : [])];
   }
 
+  const writtenBy = ({ quoted, model: name }) => (quoted ? "quotes from the transcripts, no language model" : name ?? "");
   /** Renders a response as a card. */
   const card = (answer) => {
     const { input_tokens: input, output_tokens: output } = answer.usage;
     const tokens = input == null && output == null ? "" : `${input ?? "?"} + ${output ?? "?"} tokens`;
     const purge = h("button", { type: "button", class: "vf-button", "data-key": answer.request_id, "aria-label": `Delete this answer here and at the service`, onclick: guard(once(() => send({ do: "purge", request_id: answer.request_id }))) }, "Delete");
     const about = answer.about.length > 3 ? `${answer.about.slice(0, 3).join(", ")} and ${answer.about.length - 3} more` : answer.about.join(", ");
-    const head = h("div", { class: "vf-bar" }, h("strong", {}, ASK_TASKS[answer.task][0]), h("span", { class: "vf-status" }, about), h("span", { class: "vf-space" }), h("span", { class: "vf-status" }, answer.quoted ? "Key sentences, quoted" : "", tokens && answer.quoted ? " · " : "", tokens), purge);
+    const head = h("div", { class: "vf-bar" }, h("strong", {}, ASK_TASKS[answer.task][0]), h("span", { class: "vf-status" }, about), h("span", { class: "vf-space" }), h("span", { class: "vf-status" }, [writtenBy(answer), tokens].filter(Boolean).join(" · ")), purge);
     const asked = answer.task === "question-answer" ? "" : answer.prompt;
     const article = h("article", { class: "vf-card", "aria-label": ASK_TASKS[answer.task][0] }, head);
     if (asked) article.append(h("p", { class: "vf-prompted" }, asked));
@@ -133,6 +148,7 @@ function renderAskPanel({ model, el, signal }) {
     const given = model.get("_answers");
     keepFocus(answers, () => answers.replaceChildren(...given.map(card)));
     note.hidden = !given.length;
+    writer.textContent = given.length ? `Answers: ${writtenBy(given[0]) || "a language model"}` : "";
   });
   const showEarlier = guard(() => {
     earlier.replaceChildren(h("option", { value: "" }, "Earlier prompts"), ...prompts().map((text) => h("option", { value: text }, text.length > 60 ? `${text.slice(0, 59)}…` : text)));
@@ -143,6 +159,10 @@ function renderAskPanel({ model, el, signal }) {
   const showForm = guard(() => {
     const task = model.get("task");
     for (const button of kinds.children) button.setAttribute("aria-pressed", String(button.dataset.task === task));
+    if (shownTask !== task) templates.replaceChildren(...ASK_TEMPLATES[task].map(([name, text]) => h("button", { type: "button", class: "vf-button", title: text, onclick: guard(() => {
+      const lines = prompt.value.split("\n").filter((line) => line.trim() && line.trim() !== text);
+      recall(task === "question-answer" ? [...lines, text].join("\n") : text);
+    }) }, name)));
     prompt.placeholder = ASK_TASKS[task][1];
     prompt.setAttribute("aria-label", ASK_TASKS[task][1]);
     const text = model.get("prompts")[task] ?? "";

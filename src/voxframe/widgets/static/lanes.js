@@ -81,16 +81,23 @@ function drawLane(context, lane, from, to, width, top, height, colour, label, le
   context.globalAlpha = 1;
 }
 
-/** Draws text in a bar, clipped at its end. */
+/** Draws text in a bar; what does not fit ends in an ellipsis. */
 function barText(context, text, left, top, width, height, ink) {
-  context.save();
-  context.beginPath();
-  context.rect(left, top, width - 4, height);
-  context.clip();
+  const room = width - 9;
+  let fits = text.slice(0, 200);
+  if (context.measureText(fits).width > room) {
+    let [low, high] = [0, fits.length]; // the longest beginning that fits
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (context.measureText(fits.slice(0, middle).trimEnd() + "…").width <= room) low = middle;
+      else high = middle - 1;
+    }
+    if (low < 3) return;
+    fits = fits.slice(0, low).trimEnd() + "…";
+  }
   context.fillStyle = ink;
   context.textBaseline = "middle";
-  context.fillText(text.slice(0, 200), left + 5, top + height / 2 + 0.5);
-  context.restore();
+  context.fillText(fits, left + 5, top + height / 2 + 0.5);
 }
 
 /** Steps between ticks that people count in, in ms. */

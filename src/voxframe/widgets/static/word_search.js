@@ -27,6 +27,10 @@ function renderWordSearch({ model, el, signal }) {
     title: "Leave empty to find the exact phrase",
     oninput: guard(() => put(model, { slop: Math.max(0, Math.floor(Number(near.value) || 0)) })),
   });
+  const least = h("input", {
+    class: "vf-input vf-near", type: "number", min: "-1", max: "1", step: "0.05", title: "1 is the same meaning; a lower number shows more sentences",
+    onchange: guard(() => put(model, { min_score: Math.min(1, Math.max(-1, Number(least.value) || 0)) })),
+  });
   const mode = h(
     "select",
     { class: "vf-input", "aria-label": "Search for", onchange: guard(() => {
@@ -44,6 +48,7 @@ function renderWordSearch({ model, el, signal }) {
     field,
     mode,
     h("label", { class: "vf-labelled vf-nearby" }, "any order within", near, "words"),
+    h("label", { class: "vf-labelled vf-close" }, "score from", least),
     help.button,
   );
   const status = h("div", { class: "vf-bar vf-status", role: "status" });
@@ -81,10 +86,11 @@ function renderWordSearch({ model, el, signal }) {
       const when = ms >= 0 ? clock(ms) : "";
       const who = read.speaker.at(n);
       const [left, match, right, name] = ["left", "match", "right", "name"].map((part) => read[part].at(n));
-      const title = `${name} ${when} ${who}${score.length ? ` · score ${(score[n] / 100).toFixed(2)}` : ""}`;
-      return { name, when, who, left, match, right, title };
+      return { name, when, who, left, match, right, title: [name, when, who].filter(Boolean).join(" "), ...(score.length ? { more: (score[n] / 100).toFixed(2) } : {}) };
     });
-    list(rows, now.query ? "No matches." : "Enter a word or phrase.");
+    const none = now.mode === "meaning" ? "No sentence is that close in meaning. A lower score shows more." : "No matches.";
+    list(rows, now.query ? none : "Enter a word or phrase.");
+    root.classList.toggle("vf-with-columns", rows.length > 0 && score.length > 0);
     const left = (now.of_shown ?? 0) - rows.length;
     more.hidden = left <= 0 && !byMeaning(rows.length);
     more.textContent = left > 0 ? `Show ${number(Math.min(200, left))} more of ${number(left)}` : "Show 200 more";
@@ -141,7 +147,7 @@ function renderWordSearch({ model, el, signal }) {
     const now = found();
     if (!now.query) return now.of === undefined ? "" : `${plural(now.words, "word")} in ${plural(now.of, "transcript")}`;
     if (now.of === undefined) return "";
-    if (now.mode === "meaning") return `The ${plural(now.total, "closest sentence")}, in ${number(now.in)} of ${plural(now.of, "transcript")}`;
+    if (now.mode === "meaning") return `${plural(now.total, "close sentence")} (score from ${now.min_score.toFixed(2)}) in ${number(now.in)} of ${plural(now.of, "transcript")}`;
     return `${plural(now.total, "match")} in ${number(now.in)} of ${plural(now.of, "transcript")} · ${now.words ? ((1000 * now.total) / now.words).toFixed(2) : "0.00"} per 1,000 words`;
   }
 
@@ -149,6 +155,7 @@ function renderWordSearch({ model, el, signal }) {
     if (document.activeElement !== field && field.value !== model.get("query")) field.value = model.get("query");
     const slop = model.get("slop");
     if (document.activeElement !== near) near.value = slop || "";
+    if (document.activeElement !== least) least.value = model.get("min_score");
     mode.value = model.get("mode");
     root.classList.toggle("vf-plain", mode.value === "meaning");
     by.value = model.get("by");
@@ -172,13 +179,13 @@ function renderWordSearch({ model, el, signal }) {
   resized.observe(groups);
   onTheme(drawStrips, signal);
   signal.addEventListener("abort", () => resized.disconnect());
-  for (const name of ["_found", "query", "mode", "slop", "by"]) {
+  for (const name of ["_found", "query", "mode", "slop", "min_score", "by"]) {
     const listen = name === "_found" ? show : guard(() => sync(name));
     model.on(`change:${name}`, listen);
   }
   /** Shows a change made in another view or by the kernel. */
   function sync(name) {
-    const [input, value] = { query: [field, model.get("query")], mode: [mode, model.get("mode")], slop: [near, model.get("slop") || ""], by: [by, model.get("by")] }[name];
+    const [input, value] = { query: [field, model.get("query")], mode: [mode, model.get("mode")], slop: [near, model.get("slop") || ""], min_score: [least, model.get("min_score")], by: [by, model.get("by")] }[name];
     if (document.activeElement !== input) input.value = value;
   }
   embedPlayer(model, place, signal, guard);
