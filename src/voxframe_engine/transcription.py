@@ -227,12 +227,12 @@ def _recognize(
 
 def _first_speech(audio: Audio | ChildAudio) -> Samples:
     """Return the first 30 s of speech of all channels, with silence removed."""
-    found: list[Samples] = []
+    blocks: list[Samples] = []
     for _, stretch in _stretches(audio):
-        found.append(stretch.samples)
-        if sum(map(len, found)) >= _DETECTED:
+        blocks.append(stretch.samples)
+        if sum(map(len, blocks)) >= _DETECTED:
             break
-    return np.concatenate(found)[:_DETECTED] if found else np.zeros(0, np.int16)
+    return np.concatenate(blocks)[:_DETECTED] if blocks else np.zeros(0, np.int16)
 
 
 def _speech_fraction(audio: Audio | ChildAudio) -> float:

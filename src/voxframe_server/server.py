@@ -236,9 +236,9 @@ def _end_when_idle(
                 continue
         if not lost and monitor.idle_s < shared_for:
             continue
-        with nullcontext(True) if lost else shared.starting(wait=False) as held:
+        with nullcontext(True) if lost else shared.starting(wait=False) as is_held:
             # A command that has found this server sends a request before it releases this lock.
-            if held and (lost or monitor.idle_s >= shared_for):
+            if is_held and (lost or monitor.idle_s >= shared_for):
                 _log.info("nothing to do for %.0f s: the server ends", monitor.idle_s)
                 shared.withdraw()
                 server.should_exit = True

@@ -128,13 +128,15 @@ def _run(arguments: Sequence[str]) -> int:
     parser = build_parser([name for name in arguments[:1] if name in COMMANDS])
     values, unknown = argparse.Namespace(command=""), list(arguments[:1])
     if not arguments[0].startswith("-") or any(o.startswith(arguments[0]) for o in parser._option_string_actions):
-        command = next((one for one in _subparsers(parser) if one.prog == f"voxframe {arguments[0]}"), None)
+        command = next(
+            (candidate for candidate in _subparsers(parser) if candidate.prog == f"voxframe {arguments[0]}"), None
+        )
         if command is None or any(_subparsers(command)):
             values, unknown = parser.parse_known_args(arguments)
         else:  # recordings may stand before and after options
             values, unknown = command.parse_known_intermixed_args(arguments[1:])
             values.command = arguments[0]
-    options = [option for one in (parser, *_subparsers(parser)) for option in one._option_string_actions]
+    options = [option for candidate in (parser, *_subparsers(parser)) for option in candidate._option_string_actions]
     if unknown:  # argparse would refer to the help of the whole program
         from voxframe.options import TranscriptOptions
 

@@ -157,8 +157,8 @@ def _print(hits: pd.DataFrame, *, more: bool) -> None:
     widths = [max((len(row[n]) for row in rows), default=0) for n in range(5)]
     for transcript, time, speaker, before, match, right in rows:
         where = f"{transcript:{widths[0]}}  {time:>{widths[1]}}  {speaker:{widths[2]}}"
-        left, gap = " " * (widths[3] - len(before)), " " * (widths[4] - len(match))
-        print(f"{where}  {left}{isolated(before)}  {isolated(match)}{gap}  {isolated(right)}".rstrip())
+        padding, gap = " " * (widths[3] - len(before)), " " * (widths[4] - len(match))
+        print(f"{where}  {padding}{isolated(before)}  {isolated(match)}{gap}  {isolated(right)}".rstrip())
     if more:
         print("... there are more matches; --rows N prints N rows, --csv or --json all")
     elif not rows:

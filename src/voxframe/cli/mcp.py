@@ -189,8 +189,8 @@ def _page(rows: pd.DataFrame, offset: int, start: int = 0) -> dict[str, Any]:
     """Return some rows as JSON values, with clock times and without columns that are empty or of no use to a reader."""
     if offset < 0 or start < 0:
         raise OptionError(f"offset must be at least 0, got {min(offset, start)}")
-    kept = rows.iloc[offset : offset + _ROWS].drop(columns=["extra", "text_original", "source"], errors="ignore")
-    records = json.loads(kept.to_json(orient="records", date_format="iso"))
+    page_rows = rows.iloc[offset : offset + _ROWS].drop(columns=["extra", "text_original", "source"], errors="ignore")
+    records = json.loads(page_rows.to_json(orient="records", date_format="iso"))
     for record in records:
         if isinstance(begin := record.get("start_ms"), int | float):
             record["time"] = clock(begin / 1000)
@@ -202,5 +202,5 @@ def _page(rows: pd.DataFrame, offset: int, start: int = 0) -> dict[str, Any]:
         }
         for record in records
     ]
-    more = {"next_offset": start + offset + _ROWS} if len(rows) > offset + _ROWS else {}
-    return {"rows": cleaned, **more}
+    next_page = {"next_offset": start + offset + _ROWS} if len(rows) > offset + _ROWS else {}
+    return {"rows": cleaned, **next_page}

@@ -95,9 +95,9 @@ def connect(
     )
     if settings.base_url is None:
         if settings.api_key is not None or settings.stream_url is not None:
-            given = "a URL for streaming" if settings.api_key is None else "a key"
+            setting = "a URL for streaming" if settings.api_key is None else "a key"
             raise SettingsError(
-                f"there is {given} but no URL of the service; give connect(base_url='https://host') or set "
+                f"there is {setting} but no URL of the service; give connect(base_url='https://host') or set "
                 f"{ENVIRONMENT['base_url']}. Without any of them, connect() uses the embedded server"
             )
         settings = _embedded(settings)
@@ -153,8 +153,8 @@ def _notice(line: str, marker: Path | None = None) -> None:
     """
     global _noticed  # noqa: PLW0603 - printed once per process
     out = sys.stdout if in_notebook() else sys.stderr
-    shown = _noticed if marker is None else marker.exists()
-    if not shown and not progress.quiet and out is not None:
+    was_shown = _noticed if marker is None else marker.exists()
+    if not was_shown and not progress.quiet and out is not None:
         if marker is None:
             _noticed = True
         else:

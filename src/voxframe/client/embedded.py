@@ -157,8 +157,8 @@ def _fetch_models() -> None:
         models.ensure(*() if is_configured else models.SPEECH)
     except ModelError as error:
         there = [name for name in models.SPEECH if models.is_present(name)]
-        rest = f"Until then, only {' and '.join(there)} can be used" if there else models.WITHOUT_SPEECH
-        warnings.warn(f"{error}. {rest}.", stacklevel=4)
+        outlook = f"Until then, only {' and '.join(there)} can be used" if there else models.WITHOUT_SPEECH
+        warnings.warn(f"{error}. {outlook}.", stacklevel=4)
         download = False  # it would fail as well, after as long a wait
     for name, consequence in models.ANALYSES.items():
         try:

@@ -150,17 +150,17 @@ def _hours(transcript: Transcript) -> float:
     return (transcript.audio_duration_s or 0.0) / 3600 if transcript._has_result else 0.0
 
 
-def questions(given: str | LlmQuestion | Iterable[str | LlmQuestion]) -> list[dict[str, Any]]:
+def questions(asked: str | LlmQuestion | Iterable[str | LlmQuestion]) -> list[dict[str, Any]]:
     """Return questions as fields of a request."""
-    listed = [given] if isinstance(given, str | Mapping) else given
+    listed = [asked] if isinstance(asked, str | Mapping) else asked
     if not isinstance(listed, Iterable):
         raise OptionError(f"questions must be a string, a dict with 'question', or a list, got {type(listed).__name__}")
     fields = []
-    for one in listed:
-        if not isinstance(one, str | Mapping):
-            raise OptionError(f"{shown(one)} is not a question; give a string, or a dict with 'question'")
-        whole = {"question": one} if isinstance(one, str) else one
-        question: dict[str, Any] = {name: value for name, value in whole.items() if value is not None}
+    for item in listed:
+        if not isinstance(item, str | Mapping):
+            raise OptionError(f"{shown(item)} is not a question; give a string, or a dict with 'question'")
+        filled = {"question": item} if isinstance(item, str) else item
+        question: dict[str, Any] = {name: value for name, value in filled.items() if value is not None}
         unknown = [name for name in question if name not in LlmQuestion.__annotations__]
         if unknown:
             raise OptionError(

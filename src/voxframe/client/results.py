@@ -156,8 +156,8 @@ def check_terms(terms: Term | Iterable[Term]) -> list[str]:
         >>> check_terms(["smoke", "air  quality, haze", 42])
         ['smoke', 'air quality', 'haze', '42']
     """
-    one = isinstance(terms, str | bytes | Mapping) or not isinstance(terms, Iterable) or hasattr(terms, "columns")
-    items: Iterable[object] = [terms] if one else terms  # type: ignore[assignment]
+    is_single = isinstance(terms, str | bytes | Mapping) or not isinstance(terms, Iterable) or hasattr(terms, "columns")
+    items: Iterable[object] = [terms] if is_single else terms  # type: ignore[assignment]
     phrases: list[str] = []
     for term in items:
         usable = isinstance(term, str | int | float) and not isinstance(term, bool)
@@ -302,9 +302,9 @@ def filters(
     return query
 
 
-def _day(given: date | str) -> str:
-    text = given.isoformat()[:10] if isinstance(given, date) else given  # a datetime is a date too
+def _day(day: date | str) -> str:
+    text = day.isoformat()[:10] if isinstance(day, date) else day  # a datetime is a date too
     try:
         return date.fromisoformat(text).isoformat()
     except (TypeError, ValueError):
-        raise OptionError(f"created_on must be a date such as '2024-03-11', got {shown(given)}") from None
+        raise OptionError(f"created_on must be a date such as '2024-03-11', got {shown(day)}") from None

@@ -80,12 +80,12 @@ def unsigned(address: str) -> str:
         'https://b.example/a.mp3?versionId=3'
     """
     parts = split(address)
-    pairs = whole = parts.query.split("&")
+    pairs = all_pairs = parts.query.split("&")
     names = {_name(pair) for pair in pairs}
-    for needed, prefix, others in _SIGNATURES:
+    for needed, prefix, further in _SIGNATURES:
         if needed <= names:
-            pairs = [p for p in pairs if not _name(p).startswith(prefix or "\0") and _name(p) not in others]
-    return address if len(pairs) == len(whole) else urlunsplit(parts._replace(query="&".join(pairs)))
+            pairs = [p for p in pairs if not _name(p).startswith(prefix or "\0") and _name(p) not in further]
+    return address if len(pairs) == len(all_pairs) else urlunsplit(parts._replace(query="&".join(pairs)))
 
 
 def _name(pair: str) -> str:

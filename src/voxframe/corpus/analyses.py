@@ -117,12 +117,12 @@ def find(name: str | None = None) -> Analyzer:
     return apply
 
 
-def checked_options(given: Mapping[str, Any]) -> dict[str, Any]:
+def checked_options(requested: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of the analyses to make."""
-    for name in given:
+    for name in requested:
         if name not in (*USUAL, *OTHERS):
             raise OptionError(f"analyze has no option {name!r}; it has {', '.join((*USUAL, *OTHERS))}")
-    checked = options.check(**{name: value for name, value in given.items() if value is not None})
+    checked = options.check(**{name: value for name, value in requested.items() if value is not None})
     if not any(name in checked for name in _REQUESTS):
         checked |= dict.fromkeys(USUAL, True)
     if not any(checked.get(name) for name in _REQUESTS):
@@ -351,11 +351,11 @@ class Analyses:
 
         hidden = None if progress is None else not progress
         with tqdm(total=len(ids), desc="analyses", unit="transcript", delay=1, disable=hidden) as bar:
-            for transcript_id, source, options, made in _each(sources(), len(ids), workers):
-                if isinstance(made, str):
-                    results[transcript_id] = _Outcome("failed", made)
+            for transcript_id, source, options, fields in _each(sources(), len(ids), workers):
+                if isinstance(fields, str):
+                    results[transcript_id] = _Outcome("failed", fields)
                 else:
-                    self._store(transcript_id, {"source": source.digest, "fields": _fields(made, source, options)})
+                    self._store(transcript_id, {"source": source.digest, "fields": _fields(fields, source, options)})
                     results[transcript_id] = _Outcome("analyzed", "")
                 bar.update()
         if skipped := [i for i, result in results.items() if result.status in ("skipped", "failed")]:

@@ -407,7 +407,7 @@ class Archive:
             return content
         return _joined(content, self.store.content(transcript_id, "transcript"))
 
-    def fingerprints(self, ids: Mapping[View, Iterable[str]], more: Mapping[str, object]) -> dict[str, str]:
+    def fingerprints(self, ids: Mapping[View, Iterable[str]], about: Mapping[str, object]) -> dict[str, str]:
         """Return a hash of everything that the rows of a transcript are made from, by transcript id."""
         sources: dict[str, list[str]] = {}
         for view, of_view in ids.items():
@@ -421,7 +421,7 @@ class Archive:
         recordings = {row["transcript_id"]: row for row in self.recordings.table(list(sources)).to_pylist()}
         return {
             i: hashlib.sha256(
-                repr((SCHEMA_VERSION, of_it, names.get(i) or None, edits.get(i), more.get(i), recordings[i])).encode()
+                repr((SCHEMA_VERSION, of_it, names.get(i) or None, edits.get(i), about.get(i), recordings[i])).encode()
             ).hexdigest()
             for i, of_it in sources.items()
         }
@@ -431,13 +431,13 @@ class Archive:
         self,
         ids: Mapping[View, Iterable[str]],
         read: Callable[[], T],
-        more: Callable[[], Mapping[str, object]] = dict,
+        about: Callable[[], Mapping[str, object]] = dict,
     ) -> T:
         """Repeat a read until nothing that its rows are made from changes meanwhile."""
-        before = self.fingerprints(ids, more())
+        before = self.fingerprints(ids, about())
         for _ in range(_TRIES):
             rows = read()
-            if (now := self.fingerprints(ids, more())) == before:
+            if (now := self.fingerprints(ids, about())) == before:
                 return rows
             before = now
         raise changing(self.path)
@@ -663,10 +663,10 @@ class Archive:
             if self._member(transcript_id, "transcript") is not None:
                 words = self.table("words", transcript_id)
             else:
-                found = frames.transcript_tables(
+                of_words_only = frames.transcript_tables(
                     self.stored(transcript_id, "transcript").whole, ("words",), transcript_id
                 )
-                words = found["words"]
+                words = of_words_only["words"]
         table = make(raw, words, transcript_id)
         return lambda stored: NewMember(
             transcript_id, _joined(stored.content, of_words), _joined(stored.stamp, at), None, {view: table}

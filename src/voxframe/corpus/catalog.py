@@ -604,8 +604,8 @@ class NameGiver:
         """Return the name of a recording: that of the same audio, otherwise the stem, numbered if it is taken."""
         if audio in self._of_audio:
             return self._of_audio[audio]
-        known = self._db.execute(_SAME_AUDIO, [audio]).fetchone()
-        return self.keep(known[0] if known else self._free(stem), audio)
+        row = self._db.execute(_SAME_AUDIO, [audio]).fetchone()
+        return self.keep(row[0] if row else self._free(stem), audio)
 
     def keep(self, name: str, audio: str) -> str:
         """Note the name of an audio, for later names in this transaction."""

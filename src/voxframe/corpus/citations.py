@@ -79,8 +79,8 @@ def _passages(answer: str) -> Iterator[tuple[int, int]]:
         begins = (sentence.start(), mark.end() if mark else sentence.start())
         spans += [(begin, sentence.end(), _MIN_WORDS) for begin in begins]
     spans += [(*quoted.span(1), _MIN_QUOTED) for quoted in _QUOTED.finditer(answer)]
-    wanted = {(begin, end) for begin, end, least in spans if len(spoken(answer[begin:end])) >= least}
-    return iter(sorted(wanted, key=lambda span: (span[0], -span[1]))[:_MAX_PASSAGES])
+    long_spans = {(begin, end) for begin, end, least in spans if len(spoken(answer[begin:end])) >= least}
+    return iter(sorted(long_spans, key=lambda span: (span[0], -span[1]))[:_MAX_PASSAGES])
 
 
 def _citation(begin: int, end: int, row: pd.Series) -> Citation:
@@ -142,11 +142,11 @@ def cite(
     """Return the citations of answers, one row each; see `Answers.citations`."""
     rows = []
     for n, answer in enumerate(answers):
-        found = _named(answer, passages) or citations(answer, search, ids)
-        if not found and passages:
-            found = _closest(answer, passages)
+        of_answer = _named(answer, passages) or citations(answer, search, ids)
+        if not of_answer and passages:
+            of_answer = _closest(answer, passages)
         places: dict[tuple[Any, ...], tuple[int, int]] = {}
-        for citation in found:
+        for citation in of_answer:
             moment = (citation.transcript_id, citation.start_ms, citation.end_ms, citation.speaker, citation.text)
             places.setdefault(moment, (citation.begin, citation.end))
         rows += [(n, *moment, *place) for moment, place in places.items()]
@@ -173,14 +173,14 @@ def _named(answer: str, passages: Sequence[NumberedPassage]) -> list[Citation]:
 
 def _closest(answer: str, passages: Sequence[NumberedPassage]) -> list[Citation]:
     """Return for each sentence of an answer the closest sentence of the passages, if it is close."""
-    said = [match for match in _SENTENCE.finditer(answer) if len(spoken(match[0])) >= _MIN_QUOTED]
+    sentences = [match for match in _SENTENCE.finditer(answer) if len(spoken(match[0])) >= _MIN_QUOTED]
     table = pa.concat_tables([passage.sentences for passage in passages])
     coder = encoder.load()
-    cosines = coder.encode([match[0].strip() for match in said]) @ coder.encode(table["match"].to_pylist()).T
+    cosines = coder.encode([match[0].strip() for match in sentences]) @ coder.encode(table["match"].to_pylist()).T
     names = ("transcript_id", "start_ms", "end_ms", "speaker_name", "match")
     best = [
         (match.span(), int(row.argmax()))
-        for match, row in zip(said, cosines, strict=True)
+        for match, row in zip(sentences, cosines, strict=True)
         if row.max() >= _LEAST_CLOSENESS
     ]
     return [Citation(*span, *(table[name][at].as_py() for name in names)) for span, at in best]

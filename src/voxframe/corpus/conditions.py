@@ -131,10 +131,10 @@ def expression(name: str, where: Where | None, *, person: bool = False) -> pc.Ex
 
 def checked_columns(name: str, columns: Sequence[str] | None, *, person: bool = False) -> list[str] | None:
     """Return the names of the columns to read; None for all."""
-    chosen = None if columns is None else list(dict.fromkeys(name_list(columns)))
-    for column in chosen or ():
+    names = None if columns is None else list(dict.fromkeys(name_list(columns)))
+    for column in names or ():
         _check_column(name, column, person=person)
-    return chosen
+    return names
 
 
 def checked(name: str, where: Where | None, *, person: bool = False) -> pc.Expression | None:

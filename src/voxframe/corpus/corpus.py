@@ -118,11 +118,11 @@ class Corpus:
         if text is not None and (not isinstance(text, str) or not text or "\0" in text):
             raise OptionError(f"a corpus is given by the path of its directory, such as 'calls', got {shown(path)}")
         try:
-            chosen = settings.resolve().data_dir / "corpus" if text is None else Path(text).expanduser()
+            place = settings.resolve().data_dir / "corpus" if text is None else Path(text).expanduser()
         except RuntimeError:
             raise OptionError(f"the home directory in {text!r} is unknown; pass the whole path") from None
         # Absolute: valid after a change of directory, and Arrow and SQLite read "a:b" as a URL.
-        self.path = chosen.absolute()
+        self.path = place.absolute()
         existing = next(filter(os.path.exists, (self.path, *self.path.parents)), self.path)
         if existing.is_file():
             raise CorpusError(f"{str(existing)!r} is a file; a corpus is a directory, so give the path of a directory")
@@ -317,11 +317,11 @@ class Corpus:
             ... )
         """
         self._archive.report_missing()
-        chosen = None if ids is None else identifiers(ids)  # an iterator is read once
-        frame = self._query.table(name, chosen, columns, where, metadata, limit, category, corrected=corrected)
+        selected = None if ids is None else identifiers(ids)  # an iterator is read once
+        frame = self._query.table(name, selected, columns, where, metadata, limit, category, corrected=corrected)
         if not len(frame) and limit != 0:
             report = self._query.report_empty if where is None else self._query.report_no_rows
-            report(name, chosen)
+            report(name, selected)
         return suited(frame, category=category, timedeltas=timedeltas)
 
     def words(
@@ -392,7 +392,7 @@ class Corpus:
             [['Yes.'], ['No.']]
         """
         self._archive.report_missing()
-        names, more = None if columns is None else name_list(columns), wanted_names(metadata)
+        names, about = None if columns is None else name_list(columns), wanted_names(metadata)
         rows = with_ids(where, self._archive.recordings.id)  # an iterator is read once
         return self._query.without_deleted(
             lambda batch: self.table(
@@ -400,7 +400,7 @@ class Corpus:
                 batch,
                 columns=names,
                 where=rows,
-                metadata=more,
+                metadata=about,
                 category=category,
                 timedeltas=timedeltas,
                 corrected=corrected,
@@ -499,8 +499,8 @@ class Corpus:
             >>> totals = corpus.sql("select speaker, count(*) as words from words group by speaker order by words desc")
         """
         self._archive.report_missing()
-        others = {"jobs": self._batch.jobs, "responses": self._llm.responses}
-        return self._query.sql(query, parameters, others, external)
+        further = {"jobs": self._batch.jobs, "responses": self._llm.responses}
+        return self._query.sql(query, parameters, further, external)
 
     @forwarded(Search.search)
     def search(self, *args: Any, **options: Any) -> pd.DataFrame:

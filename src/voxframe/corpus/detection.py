@@ -120,7 +120,7 @@ def _files(
 
 
 def people_by_voice(
-    speakers: pd.DataFrame, vectors: NDArray[np.float32], threshold: float, taken: Iterable[str] = ()
+    speakers: pd.DataFrame, vectors: NDArray[np.float32], threshold: float, used_names: Iterable[str] = ()
 ) -> pd.Series[Any]:
     """Return the person of each speaker who is one with a speaker of another recording; null for others.
 
@@ -140,7 +140,7 @@ def people_by_voice(
     distance[named[:, None] & named] = _FAR
     distance[named & (person[:, None] == person)] = 0
     groups = fcluster(linkage(squareform(distance, checks=False), "complete"), 1 - threshold, "distance")
-    used = {*person, *taken}
+    used = {*person, *used_names}
     for _, group in speakers.groupby(groups, sort=False):
         if len(group) > 1:
             names = (name for name in group["speaker_name"].dropna() if name not in used)
@@ -163,19 +163,19 @@ def voice_vectors(archive: Archive, speakers: pd.DataFrame, audio: AudioFiles, k
     digests = {i: hashlib.sha256(repr((labels[i], of)).encode()).hexdigest() for i, of in spans.items()}
     files, missing = _files(archive, list(by_recording), audio)
     sounds = {i: stamp(path.stat()) for i, path in files.items()}
-    kept = archive.catalog.rows("SELECT transcript_id, speaker, spans, sound, vector FROM voices")
-    stored = {row[:2]: row[2:] for row in kept}
+    computed = archive.catalog.rows("SELECT transcript_id, speaker, spans, sound, vector FROM voices")
+    stored = {row[:2]: row[2:] for row in computed}
     keys = list(zip(speakers["transcript_id"], speakers["speaker"], strict=True))
-    left = dict.fromkeys(by_recording, False)
+    pending = dict.fromkeys(by_recording, False)
     for row, (i, speaker) in enumerate(keys):
         of_spans, sound, vector = stored.get((i, speaker), ("", "", b""))
         if of_spans == digests[i] and sound == sounds.get(i, sound):  # without a file, that which was there counts
             vectors[row] = np.frombuffer(vector, "<f4")
         else:
-            left[i] = True
+            pending[i] = True
 
-    errors: list[AudioError] = [missing[i] for i in missing if left[i]]
-    unheard = [i for i in files if left[i]]
+    errors: list[AudioError] = [missing[i] for i in missing if pending[i]]
+    unheard = [i for i in files if pending[i]]
     if unheard:
         models.ensure(models.VOICES)
     for transcript_id in tqdm(unheard, desc="voices", unit="recording", delay=1):
@@ -187,8 +187,8 @@ def voice_vectors(archive: Archive, speakers: pd.DataFrame, audio: AudioFiles, k
             errors.append(error)
             continue
         if keep and archive.has(transcript_id):
-            known = digests[transcript_id], sounds[transcript_id]
-            values = ((*keys[row], *known, vectors[row].astype("<f4").tobytes()) for row in rows)
+            key = digests[transcript_id], sounds[transcript_id]
+            values = ((*keys[row], *key, vectors[row].astype("<f4").tobytes()) for row in rows)
             with archive.catalog.writing() as tx:
                 tx.put("voices", [dict(zip(_STORED, row, strict=True)) for row in values])
     if errors and len(errors) == len(by_recording):

@@ -118,8 +118,12 @@ class Corrections:
         def make(corrected: Corrected, _: list[Edit]) -> tuple[list[Edit], list[Edit]]:
             turn, place = self._word(transcript_id, corrected, word_idx)
             if place == 0:
-                others = np.flatnonzero(corrected.word_turns == turn.idx)[1:]
-                where = f"split it before one of {others[0]} to {others[-1]}" if len(others) else "it has no other word"
+                later_words = np.flatnonzero(corrected.word_turns == turn.idx)[1:]
+                where = (
+                    f"split it before one of {later_words[0]} to {later_words[-1]}"
+                    if len(later_words)
+                    else "it has no other word"
+                )
                 raise OptionError(
                     f"{transcript_id!r} was not changed: word {word_idx} is the first one of turn {turn.idx}; {where}"
                 )
@@ -458,9 +462,9 @@ class Corrections:
                 return corrected
             now, change = _now(), max((edit.change for edit in edits), default=0) + 1
             new = [replace(edit, made=now, author=user, change=change) for edit in new]
-            kept = [edit for edit in active if edit not in removed]
-            corrected = correct_tables(tables, [*kept, *new])
-            if refused := [reason for n, reason in corrected.stale.items() if n >= len(kept)]:
+            remaining = [edit for edit in active if edit not in removed]
+            corrected = correct_tables(tables, [*remaining, *new])
+            if refused := [reason for n, reason in corrected.stale.items() if n >= len(remaining)]:
                 raise OptionError(f"{transcript_id!r} was not changed: {refused[0]}")
             edits = [*(replace(e, undone=now) if e in removed else e for e in edits), *new]
             self._archive.edits.keep(transcript_id, edits)
@@ -486,11 +490,11 @@ class Corrections:
         return turn, order[before] if order else before
 
 
-def _texts(found: Iterable[tuple[str, Corrected]]) -> pd.DataFrame:
+def _texts(transcripts: Iterable[tuple[str, Corrected]]) -> pd.DataFrame:
     """Return the corrected texts of turns; see `Corrections.get`."""
     rows = [
         (transcript_id, turn.idx, turn.content())
-        for transcript_id, corrected in found
+        for transcript_id, corrected in transcripts
         for turn in sorted(corrected.turns.turns.values(), key=lambda turn: turn.idx)
         if turn.original() is not None
     ]

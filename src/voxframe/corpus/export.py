@@ -159,7 +159,7 @@ class Exporter:
             ['a1.vtt']
         """
         self._archive.report_missing()
-        columns, (more, by_person) = name_list(partition_by), without_person(metadata)
+        columns, (about_columns, by_person) = name_list(partition_by), without_person(metadata)
         kind = format_of(target, format)
         check_options(kind, columns, escape_formulas=escape_formulas)
         _check_outside(target, self._archive.path)
@@ -168,27 +168,27 @@ class Exporter:
         if kind not in TABLE_FORMATS:
             if tables is not None:
                 raise OptionError(f"tables= is for {', '.join(TABLE_FORMATS)}; {kind} contains only words")
-            if more or by_person:
+            if about_columns or by_person:
                 raise OptionError(f"metadata= is for {', '.join(TABLE_FORMATS)}; {kind} cannot contain it")
-            chosen = ["words", "utterances"]
+            names = ["words", "utterances"]
         else:
-            chosen = table_names(tables)
+            names = table_names(tables)
         paths = audio.values() if isinstance(audio, Mapping) else ()
         if not isinstance(audio, bool | Mapping) or not all(isinstance(path, str | os.PathLike) for path in paths):
             raise OptionError(f"audio must be True, False or a dict of paths by transcript id, got {shown(audio)}")
-        if audio and (kind != "huggingface" or pii or "transcripts" not in chosen):
+        if audio and (kind != "huggingface" or pii or "transcripts" not in names):
             raise OptionError(
                 "audio= needs the format huggingface with the table transcripts, and excludes pii=, because recordings "
                 "have all that was said"
             )
         checked("overwrite", overwrite, Boolean())
         types = self._personal(selected, pii, pii_types)
-        about = self._about(selected, [name for name in columns if name != PERSON.name], more)
+        about = self._about(selected, [name for name in columns if name != PERSON.name], about_columns)
         by_person = by_person or PERSON.name in columns
         if kind in TABLE_FORMATS:
-            check_partitions(columns, {n: _columns_of(n, about, by_person=by_person) for n in chosen})
+            check_partitions(columns, {n: _columns_of(n, about, by_person=by_person) for n in names})
         parts = self._parts(
-            selected, chosen, about, pii, types, by_person=by_person, corrected=corrected, asked=ids is not None
+            selected, names, about, pii, types, by_person=by_person, corrected=corrected, asked=ids is not None
         )
         jobs = _jobs(self._ledger, selected)
         card = _started_card(self._archive.path, jobs, license)
@@ -197,17 +197,17 @@ class Exporter:
         losses: Losses = Counter()
         omitted: Losses = Counter()
         if single:
-            if kind in TABLE_FORMATS and len(chosen) > 1:
+            if kind in TABLE_FORMATS and len(names) > 1:
                 raise OptionError(
                     f"{os.fspath(target)!r} is one file, which can contain only one table; select it with tables=, "
                     "or pass a directory"
                 )
-            tables_of_parts = [[part[name] for name in chosen] for part in self._counted(parts, card)]
-            whole, *turns = (pd.concat(frames, ignore_index=True) for frames in zip(*tables_of_parts, strict=True))
+            tables_of_parts = [[part[name] for name in names] for part in self._counted(parts, card)]
+            table, *turns = (pd.concat(frames, ignore_index=True) for frames in zip(*tables_of_parts, strict=True))
             if kind not in TABLE_FORMATS:
-                return write({"words": whole, "utterances": turns[0]}, target, kind, overwrite=overwrite)
+                return write({"words": table, "utterances": turns[0]}, target, kind, overwrite=overwrite)
             with file(target, overwrite=overwrite) as out:
-                write_single(whole, out, target, kind, losses, card, chosen[0], escape_formulas=escape_formulas)
+                write_single(table, out, target, kind, losses, card, names[0], escape_formulas=escape_formulas)
             return finished([os.fspath(target)], target, losses, omitted)
         with folder(target, overwrite=overwrite) as into:
             if kind not in TABLE_FORMATS:
@@ -231,7 +231,7 @@ class Exporter:
                         escape_formulas=escape_formulas,
                         audio=recordings if name == "transcripts" else None,
                     )
-                    for name in chosen
+                    for name in names
                 }
                 with ExitStack() as open_files:
                     for writer in writers.values():
@@ -274,7 +274,7 @@ class Exporter:
     def _parts(
         self,
         ids: list[str],
-        chosen: list[str],
+        names: list[str],
         about: tuple[pa.Table, list[str]] | None,
         pii: Literal["mask", "drop"] | None,
         types: Collection[str],
@@ -284,18 +284,16 @@ class Exporter:
         asked: bool,
     ) -> Iterator[dict[str, pd.DataFrame]]:
         """Yield the tables of a batch of transcripts at a time, or empty tables once if there are none."""
-        needed = dict.fromkeys([*chosen, "transcripts", *(() if pii is None else ("entities", "words"))])
+        needed = dict.fromkeys([*names, "transcripts", *(() if pii is None else ("entities", "words"))])
 
         def read(batch: list[str]) -> dict[str, pd.DataFrame]:
             part = {}
             for name in needed:
                 person = PERSON.name if by_person and "speaker" in CORPUS_TABLES[name].names else False
-                columns = None if name in chosen or pii else CARD_COLUMNS
+                columns = None if name in names or pii else CARD_COLUMNS
                 part[name] = self._query.table(name, batch, columns, metadata=person, corrected=corrected)
             if about is not None:
-                part |= {
-                    name: join(part[name], apart(about[0], CORPUS_TABLES[name].names), about[1]) for name in chosen
-                }
+                part |= {name: join(part[name], apart(about[0], CORPUS_TABLES[name].names), about[1]) for name in names}
             return part if pii is None else masked_tables(part, pii, types)
 
         def read_steadily(batch: list[str]) -> dict[str, pd.DataFrame]:
@@ -323,8 +321,8 @@ def _jobs(ledger: Ledger, ids: Collection[str]) -> list[Job]:
 
 def _started_card(corpus: Path, jobs: Sequence[Job], license: str | None) -> DataCard:  # noqa: A002
     """Return a data card with the source of transcripts and the dates of their jobs."""
-    known = {job.service for job in jobs if job.service}
-    services = sorted({"the embedded service" if name == EMBEDDED else masked(name) for name in known})
+    job_services = {job.service for job in jobs if job.service}
+    services = sorted({"the embedded service" if name == EMBEDDED else masked(name) for name in job_services})
     source = f'the corpus "{corpus.name}"' + (f"; transcribed by {', '.join(services)}" * bool(services))
     times = sorted(job.created for job in jobs if job.created is not None)
     return DataCard(source, license, dates=(times[0], times[-1]) if times else None)
@@ -362,8 +360,8 @@ def _columns_of(name: str, about: tuple[pa.Table, list[str]] | None, *, by_perso
 
 def _columns(about: pa.Table, metadata: Wanted, partition_by: Sequence[str]) -> list[str]:
     """Return the names of the requested columns about recordings and of those to partition by."""
-    more = [name for name in partition_by if name in about.column_names and name != "transcript_id"]
-    return list(dict.fromkeys([*chosen(about, metadata), *more]))
+    folders = [name for name in partition_by if name in about.column_names and name != "transcript_id"]
+    return list(dict.fromkeys([*chosen(about, metadata), *folders]))
 
 
 def table_names(tables: str | Sequence[str] | None) -> list[str]:
@@ -391,11 +389,11 @@ def apply_edits(
     changes = changes.sort_values("action", key=lambda action: action != "time", kind="stable")
     changes = changes.assign(applied=applied).sort_index()
     if not all(applied):
-        left = changes[~changes["applied"]]
-        examples = [f"{row.action} of turn {row.utterance_idx}" for row in left.head(_SHOWN).itertuples()]
+        unapplied = changes[~changes["applied"]]
+        examples = [f"{row.action} of turn {row.utterance_idx}" for row in unapplied.head(_SHOWN).itertuples()]
         reasons = "; ".join(examples + refused[:1])
         warnings.warn(
-            f"{len(left)} of {len(changes)} changes in {os.fspath(file)!r} were not applied: {reasons}",
+            f"{len(unapplied)} of {len(changes)} changes in {os.fspath(file)!r} were not applied: {reasons}",
             CorpusWarning,
             stacklevel=caller(),
         )
@@ -501,51 +499,53 @@ class Publisher:
         names = table_names(tables)
         for name in names:
             self._archive.select(name, ())  # an error if there is no such table
-        columns, more = name_list(partition_by), wanted_names(metadata)
+        columns, about_columns = name_list(partition_by), wanted_names(metadata)
         delta = DeltaTarget(target, storage_options)
         with clear_delta_errors(target):
-            known: dict[str, str] | None = delta.sources()
-            before = dict(known or {})
+            published: dict[str, str] | None = delta.sources()
+            before = dict(published or {})
             for attempt in range(_TRIES):
-                about = self._about(columns, more, delta)
+                about = self._about(columns, about_columns, delta)
                 schemas = {name: _schema(name, about) for name in names}
                 check_partitions(columns, {name: schema.names for name, schema in schemas.items()})
                 now, damaged = self._fingerprints(names, about)
                 if before and not before.keys() & {*now, *damaged}:
-                    found = "has none of them" if now or damaged else "has no transcripts"
+                    reason = "has none of them" if now or damaged else "has no transcripts"
                     raise ExportError(
                         f"{os.fspath(target)} has {quantity(len(before), 'transcript')}, and the corpus "
-                        f"{self._archive.path} {found}, so that all of them would be removed; delete the target first, "
-                        "or publish to another one"
+                        f"{self._archive.path} {reason}, so that all of them would be removed; delete the target "
+                        "first, or publish to another one"
                     )
                 if not attempt and not all(delta.is_continued_by(n, s, columns) for n, s in schemas.items()):
-                    known = None  # the first publication, another choice of tables, or a column with a new type
-                kept = {i: known[i] for i in damaged if known is not None and i in known}
-                now |= kept
-                if kept and not attempt:
-                    _report_kept(list(kept))
-                if attempt and now == known:
+                    published = None  # the first publication, another choice of tables, or a column with a new type
+                retained = {i: published[i] for i in damaged if published is not None and i in published}
+                now |= retained
+                if retained and not attempt:
+                    _report_kept(list(retained))
+                if attempt and now == published:
                     break
-                if now == known and delta.publication is not None and {*names} == delta.tables:
+                if now == published and delta.publication is not None and {*names} == delta.tables:
                     return Publication(os.fspath(target), delta.publication, 0, 0)
-                replaced = None if known is None else {i for i in known if now.get(i) != known[i]}
-                written = [i for i in now if known is None or now[i] != known.get(i)]
+                replaced = None if published is None else {i for i in published if now.get(i) != published[i]}
+                written = [i for i in now if published is None or now[i] != published.get(i)]
                 for name, schema in schemas.items():
                     rows = pa.RecordBatchReader.from_batches(schema, self._batches(name, written, schema, about))
                     delta.write(name, rows, replaced=replaced, written=written, partition_by=columns)
                 delta.write_sources({i: now[i] for i in written}, replaced=replaced)
-                known = now
+                published = now
             else:
                 raise changing(self._archive.path)
-            number = delta.publish(names, self._card([i for i in now if i not in kept], len(kept), license))
+            number = delta.publish(names, self._card([i for i in now if i not in retained], len(retained), license))
         changed = sum(1 for i, fingerprint in now.items() if before.get(i) != fingerprint)
         return Publication(os.fspath(target), number, changed, len(before.keys() - now.keys()))
 
-    def _card(self, ids: Sequence[str], kept: int, license: str | None) -> DataCard:  # noqa: A002
+    def _card(self, ids: Sequence[str], retained: int, license: str | None) -> DataCard:  # noqa: A002
         card = _started_card(self._archive.path, _jobs(self._archive.ledger, ids), license)
         card.source += "; corrections are applied"
-        if kept:
-            card.source += f"; {kept} more transcripts, which cannot be read, have the rows of an earlier publication"
+        if retained:
+            card.source += (
+                f"; {retained} more transcripts, which cannot be read, have the rows of an earlier publication"
+            )
         card.redaction = "written as it is"
         batches = (list(ids[at : at + _IN_CARD]) for at in range(0, len(ids), _IN_CARD))
         read = partial(self._query.table, "transcripts", columns=CARD_COLUMNS)
@@ -556,19 +556,19 @@ class Publisher:
     def _about(self, partition_by: Sequence[str], metadata: Wanted, delta: DeltaTarget) -> pa.Table:
         """Return the metadata columns to publish, with `transcript_id`."""
         about = self._metadata.to_arrow()
-        taken = {column for table in CORPUS_TABLES.values() for column in table.names} - {*RECORDING_COLUMNS}
+        reserved = {column for table in CORPUS_TABLES.values() for column in table.names} - {*RECORDING_COLUMNS}
         for name, kind in delta.partition_columns().items():
-            if name in partition_by and name not in {*taken, *about.column_names}:
+            if name in partition_by and name not in {*reserved, *about.column_names}:
                 about = about.append_column(name, pa.nulls(len(about), kind))
-        about = apart(about.select(["transcript_id", *_columns(about, metadata, partition_by)]), taken)
+        about = apart(about.select(["transcript_id", *_columns(about, metadata, partition_by)]), reserved)
         return about.drop_columns([f.name for f in about.schema if pa.types.is_null(f.type)])
 
     def _fingerprints(self, tables: Sequence[str], about: pa.Table) -> tuple[dict[str, str], list[str]]:
         """Return a fingerprint of each transcript that can be read, and the ids of those with a damaged payload."""
         rows = {row["transcript_id"]: {n: v for n, v in row.items() if v is not None} for row in about.to_pylist()}
         readable = {v: self._query.readable("transcripts" if v == "transcript" else v) for v in _views(tables)}
-        whole = set.intersection(*map(set, readable.values()))
-        damaged = [transcript_id for transcript_id in self._archive.ids() if transcript_id not in whole]
+        complete = set.intersection(*map(set, readable.values()))
+        damaged = [transcript_id for transcript_id in self._archive.ids() if transcript_id not in complete]
         return self._archive.fingerprints(readable, rows), damaged
 
     def _batches(self, name: str, ids: Sequence[str], schema: pa.Schema, about: pa.Table) -> Iterator[pa.RecordBatch]:

@@ -192,22 +192,22 @@ class _Adding:
 
     def add_others(self) -> None:
         """Read the sources again that other processes refused, and store them before the payloads that are held."""
-        others, self._others = self._others, []
-        if not others:
+        waiting, self._others = self._others, []
+        if not waiting:
             return
-        self._archive.ledger.drop_names([i for i, *_ in others if not self._archive.has(i)])
+        self._archive.ledger.drop_names([i for i, *_ in waiting if not self._archive.has(i)])
         before = self._held, self._bytes, self._is_again
         self._held, self._bytes, self._is_again = [], 0, True
-        for _, number, source in others:
+        for _, number, source in waiting:
             self.add(source, number)
         self.store()
         self._held, self._bytes, self._is_again = before
 
     def store(self) -> None:
         """Store the payloads that are held together, after naming their recordings in one transaction."""
-        held, self._held, self._bytes = self._held, [], 0
+        batch, self._held, self._bytes = self._held, [], 0
         recordings: dict[str, tuple[str, str | None, str]] = {}
-        for _, item, head, _, _ in held:
+        for _, item, head, _, _ in batch:
             transcript_id = str(head.id)
             is_new = self._replace or not (transcript_id in recordings or self._has(transcript_id))
             if head.kind == "transcript" and is_new:
@@ -217,9 +217,9 @@ class _Adding:
         records = self._name(recordings) if recordings else {}
         tasks: list[tuple[Task, Callable[[Result], None]]] = []
         size = 0
-        held.reverse()
-        while held:
-            tell, item, head, number, source = held.pop()  # not kept here until the last one is stored
+        batch.reverse()
+        while batch:
+            tell, item, head, number, source = batch.pop()  # not kept here until the last one is stored
             transcript_id, payload = str(head.id), item.payload
             assert isinstance(payload, bytes)
             if transcript_id in self._unread:  # an earlier payload of it may not be what its beginning told

@@ -72,9 +72,9 @@ def new_job(source: str, media: str, options: Mapping[str, Any], service: str, *
     return Job(key, storable(source), service, spelled, media=media, **columns)
 
 
-def merged(metadata: str, more: str) -> str:
+def merged(metadata: str, later: str) -> str:
     """Return two sets of metadata columns as JSON. Values of `more` win."""
-    return json.dumps({**json.loads(metadata), **json.loads(more)}, ensure_ascii=False)
+    return json.dumps({**json.loads(metadata), **json.loads(later)}, ensure_ascii=False)
 
 
 def now() -> datetime:

@@ -63,8 +63,8 @@ class Ledger:
     def claim(self, job: Job, transcript_id: str) -> Job | None:
         """Assign a transcript of the service's list to a job, unless another job owns it."""
         with self.catalog.writing() as tx:
-            others = "service = ? AND transcript_id = ? AND key != ?"
-            if tx.rows(f"SELECT 1 FROM jobs WHERE {others}", [job.service, transcript_id, job.key]):  # noqa: S608
+            condition = "service = ? AND transcript_id = ? AND key != ?"
+            if tx.rows(f"SELECT 1 FROM jobs WHERE {condition}", [job.service, transcript_id, job.key]):  # noqa: S608
                 return None
             return _keep(tx, [replace(job, state="submitted", transcript_id=transcript_id, error=None)])[0]
 
@@ -159,13 +159,13 @@ class Ledger:
                 jobs.setdefault(str(job.transcript_id), []).append(job)
             if unknown := [i for i in rows if i not in jobs and not is_stored(i)]:
                 return unknown
-            others = dict(tx.rows("SELECT transcript_id, metadata FROM about"))
+            stored = dict(tx.rows("SELECT transcript_id, metadata FROM about"))
             for transcript_id, text in rows.items():
                 if of_it := jobs.get(transcript_id):
                     new = merged(of_it[-1].metadata, text)
                     tx.put("jobs", [record_of(replace(job, metadata=new)) for job in of_it])
                 else:
-                    new = merged(others.get(transcript_id) or "{}", text)
+                    new = merged(stored.get(transcript_id) or "{}", text)
                     tx.put("about", [{"transcript_id": transcript_id, "metadata": new}])
         return []
 
@@ -234,9 +234,9 @@ def _read(db: sqlite3.Connection, condition: str, values: Iterable[object] = ())
 
 
 def _keep(tx: Writing, jobs: Iterable[Job]) -> list[Job]:
-    kept = _ordered(tx.db, _named(tx.db, _stamped(jobs)))
-    tx.put("jobs", map(record_of, kept))
-    return kept
+    ordered = _ordered(tx.db, _named(tx.db, _stamped(jobs)))
+    tx.put("jobs", map(record_of, ordered))
+    return ordered
 
 
 def _stamped(jobs: Iterable[Job]) -> list[Job]:
@@ -250,8 +250,8 @@ def _named(db: sqlite3.Connection, jobs: Iterable[Job]) -> list[Job]:
     for job in jobs:
         name = job.recording
         if name is None:
-            known = db.execute("SELECT recording FROM jobs WHERE key = ?", [job.key]).fetchone()
-            name = known and known[0]
+            row = db.execute("SELECT recording FROM jobs WHERE key = ?", [job.key]).fetchone()
+            name = row and row[0]
         if name is None:
             name = giver.name(job_stem(job.source, job.transcript_id, job.key), job.media)
         named.append(replace(job, recording=giver.keep(name, job.media)))
@@ -261,14 +261,14 @@ def _named(db: sqlite3.Connection, jobs: Iterable[Job]) -> list[Job]:
 def _ordered(db: sqlite3.Connection, jobs: Iterable[Job]) -> list[Job]:
     """Return jobs with their position among requests and responses, if they are being sent or have a new response."""
     last = db.execute("SELECT (SELECT max(sent_order) FROM jobs), (SELECT max(answered_order) FROM jobs)").fetchone()
-    place = max((known for known in last if known is not None), default=0)
-    kept = []
+    place = max((order for order in last if order is not None), default=0)
+    ordered = []
     for job in jobs:
         place += 1
         if job.state == "submitting":
-            kept.append(replace(job, sent_order=place, sent_clock_s=time.monotonic(), answered_order=None))
+            ordered.append(replace(job, sent_order=place, sent_clock_s=time.monotonic(), answered_order=None))
         elif job.transcript_id is not None and job.answered_order is None:
-            kept.append(replace(job, answered_order=place))
+            ordered.append(replace(job, answered_order=place))
         else:
-            kept.append(job)
-    return kept
+            ordered.append(job)
+    return ordered

@@ -130,8 +130,8 @@ class Llm:
                 answers = _combined(requests, ids)
             if task != "question-answer":
                 return answers
-            said = [reply.answer for reply in answers.replies]
-            return replace(answers, citations=cite(said, sent, self._words, ids))
+            replies = [reply.answer for reply in answers.replies]
+            return replace(answers, citations=cite(replies, sent, self._words, ids))
 
     def _words(self, query: str, *, ids: Sequence[str], context: int, limit: int) -> pd.DataFrame:
         """Search words, for verbatim citations."""
@@ -209,11 +209,11 @@ class _Requests:
         if batch.text is not None:
             return None
         created = {job.transcript_id for job in self._ledger.jobs(self._service)}
-        others = [transcript_id for transcript_id in batch.ids if transcript_id not in created]
-        if not others:
+        as_text = [transcript_id for transcript_id in batch.ids if transcript_id not in created]
+        if not as_text:
             return None
         by_id = tuple(transcript_id for transcript_id in batch.ids if transcript_id in created)
-        return [*([LlmBatch(by_id)] if by_id else []), *self._texts.as_texts(others)]
+        return [*([LlmBatch(by_id)] if by_id else []), *self._texts.as_texts(as_text)]
 
     def _new(self, key: str, batch: LlmBatch) -> LlmResponse:
         client = self._default_client.use(self._client)
@@ -313,38 +313,38 @@ class LlmTexts:
     def batches(self, transcripts: Any) -> list[LlmBatch]:
         """Return the batches of a selection."""
         ids = None if transcripts is None else self._archive.recordings.ids(transcripts)
-        known = self._query.table("transcripts", ids, columns=["transcript_id", "status", "audio_duration_s"])
-        if ids is not None and (undone := known[known["status"] != "completed"]["transcript_id"].to_list()):
+        table = self._query.table("transcripts", ids, columns=["transcript_id", "status", "audio_duration_s"])
+        if ids is not None and (undone := table[table["status"] != "completed"]["transcript_id"].to_list()):
             raise OptionError(f"transcript {undone[0]!r} is not completed, so it has no text; leave it out")
-        known = known[known["status"] == "completed"]
-        if known.empty:
+        table = table[table["status"] == "completed"]
+        if table.empty:
             raise OptionError(f"the selection contains no completed transcript of the corpus {self._archive.path}")
-        chosen = known["transcript_id"].tolist()
-        spoken = self._archive.with_rows("words", chosen) | self._archive.with_rows("utterances", chosen)
-        known = known[known["transcript_id"].isin(spoken)]
-        if known.empty:
+        completed = table["transcript_id"].tolist()
+        spoken = self._archive.with_rows("words", completed) | self._archive.with_rows("utterances", completed)
+        table = table[table["transcript_id"].isin(spoken)]
+        if table.empty:
             raise OptionError(f"the selected transcripts of the corpus {self._archive.path} contain no speech")
-        named = {*self._speakers.get(known["transcript_id"])["transcript_id"]}
+        named = {*self._speakers.get(table["transcript_id"])["transcript_id"]}
         named |= self._archive.edits.hashes().keys()
-        lengths = (known["audio_duration_s"].fillna(0) / 3600).tolist()
-        hours: dict[str, float] = dict(zip(known["transcript_id"].tolist(), lengths, strict=True))
+        lengths = (table["audio_duration_s"].fillna(0) / 3600).tolist()
+        hours: dict[str, float] = dict(zip(table["transcript_id"].tolist(), lengths, strict=True))
         groups = split_by_limits({i: h for i, h in hours.items() if i not in named})
         return [*(LlmBatch(tuple(group)) for group in groups), *self.as_texts([i for i in hours if i in named])]
 
     def as_texts(self, ids: Sequence[str]) -> Iterator[LlmBatch]:
         """Yield batches with the text of transcripts and the names of their speakers, as many per batch as fit."""
-        held: list[str] = []
+        batch_ids: list[str] = []
         text = ""
         for transcript_id in ids:
             for piece in texts_together(self._lines(transcript_id), "\n"):
-                if held and len(text) + 2 + len(piece) > MAX_CHARS:
-                    yield LlmBatch(tuple(held), text)
-                    held, text = [], ""
+                if batch_ids and len(text) + 2 + len(piece) > MAX_CHARS:
+                    yield LlmBatch(tuple(batch_ids), text)
+                    batch_ids, text = [], ""
                 text = f"{text}\n\n{piece}" if text else piece
-                if transcript_id not in held:
-                    held.append(transcript_id)
-        if held:
-            yield LlmBatch(tuple(held), text)
+                if transcript_id not in batch_ids:
+                    batch_ids.append(transcript_id)
+        if batch_ids:
+            yield LlmBatch(tuple(batch_ids), text)
 
     def _lines(self, transcript_id: str) -> Iterator[str]:
         """Yield one line per turn with the name of its speaker and its corrected text; one too long is split."""

@@ -111,9 +111,9 @@ class Metadata:
                 rows.setdefault(transcript_id, {}).update(metadata_from_json(text))
         names = list(dict.fromkeys(n for row in rows.values() for n in row if n not in RECORDING_COLUMNS))
         places = {transcript_id: place for place, transcript_id in enumerate(rows)}
-        chosen = pa.array([places.get(i, len(rows)) for i in selected], pa.int64())
+        order = pa.array([places.get(i, len(rows)) for i in selected], pa.int64())
         for name, column in typed([*rows.values(), {}], names).items():  # the last one is of those without metadata
-            about = about.append_column(name, column.take(chosen))
+            about = about.append_column(name, column.take(order))
         return about
 
     def _by_id(self, about: object) -> pd.DataFrame:
@@ -124,20 +124,20 @@ class Metadata:
                 f"{shown(about)}"
             )
         key = _ID if _ID in about.columns else "recording"
-        others = [name for name in RECORDING_COLUMNS if name in about.columns and name != key]
-        check_columns(about.columns.drop(others), key)
-        if others := [value for value in about[key] if not isinstance(value, str)]:
+        recording_columns = [name for name in RECORDING_COLUMNS if name in about.columns and name != key]
+        check_columns(about.columns.drop(recording_columns), key)
+        if not_text := [value for value in about[key] if not isinstance(value, str)]:
             raise OptionError(
-                f"the column {key} must contain only text, got {shown(others[0])}; drop rows without a value, and read "
-                "numbers as text"
+                f"the column {key} must contain only text, got {shown(not_text[0])}; drop rows without a value, "
+                "and read numbers as text"
             )
         ids = about[key].map(self._archive.recordings.id)
         if not ids.is_unique:
             raise OptionError(
                 f"the column {key} contains {about[key][ids.duplicated()].iloc[0]!r} more than once; keep one row"
             )
-        rest = about.drop(columns=[name for name in RECORDING_COLUMNS if name in about.columns])
-        return rest.assign(**{_ID: ids})
+        values = about.drop(columns=[name for name in RECORDING_COLUMNS if name in about.columns])
+        return values.assign(**{_ID: ids})
 
 
 def is_named(name: str, columns: Sequence[str] | None, where: Where | None, metadata: Wanted) -> bool:
@@ -164,11 +164,11 @@ def resolve(
             resolved.append(clause)
             possible = None
             continue
-        left = set(about.filter(all_of(on_metadata, about.schema))[_ID].to_pylist())
-        rest = [triple for triple in clause if triple not in on_metadata]
-        resolved.append([(_ID, "in", sorted(left)), *rest])
+        matching = set(about.filter(all_of(on_metadata, about.schema))[_ID].to_pylist())
+        triples = [triple for triple in clause if triple not in on_metadata]
+        resolved.append([(_ID, "in", sorted(matching)), *triples])
         if possible is not None:
-            possible |= left
+            possible |= matching
     return (resolved, possible) if resolved else (where, None)
 
 
@@ -193,24 +193,24 @@ def with_metadata(
                 f"the metadata column {column!r} is called {new_names[column]!r} in the table {name!r}, because the "
                 "table has a column whose name differs only in case"
             )
-    rest, possible = resolve(name, where, about, people=people)
+    remaining, possible = resolve(name, where, about, people=people)
     ids = [i for i in about[_ID].to_pylist() if possible is None or i in possible]
     if asked is None:
-        return join(read(ids, None, rest), apart(with_own_names, CORPUS_TABLES[name].names), metadata)
+        return join(read(ids, None, remaining), apart(with_own_names, CORPUS_TABLES[name].names), metadata)
     of_about = [column for column in asked if _is_about(column, _not_about(name, people=people), about)]
-    frame = read(ids, list(dict.fromkeys([*(c for c in asked if c not in of_about), _ID])), rest)
+    frame = read(ids, list(dict.fromkeys([*(c for c in asked if c not in of_about), _ID])), remaining)
     whole = join(frame, about, [*of_about, *chosen(about, metadata)])
     return whole[[*asked, *(column for column in whole.columns if column not in frame and column not in asked)]]
 
 
-def wanted_names(wanted: Wanted) -> bool | list[str]:
+def wanted_names(metadata: Wanted) -> bool | list[str]:
     """Return the requested columns in a form that can be read several times: an iterator becomes a list."""
-    return wanted if isinstance(wanted, bool) else name_list(wanted)
+    return metadata if isinstance(metadata, bool) else name_list(metadata)
 
 
-def without_person(wanted: Wanted) -> tuple[bool | list[str], bool]:
+def without_person(metadata: Wanted) -> tuple[bool | list[str], bool]:
     """Return the requested columns without `person`, which is a column of rows, and True if it is one of them."""
-    names = wanted_names(wanted)
+    names = wanted_names(metadata)
     if isinstance(names, bool):
         return names, False
     return [name for name in names if name != PERSON.name], PERSON.name in names
@@ -225,33 +225,33 @@ def apart(about: pa.Table, columns: Collection[str]) -> pa.Table:
 def names_apart(names: Sequence[str], columns: Collection[str]) -> list[str]:
     """Return names of metadata columns, with a prefix for those that conflict with columns of a table; see `apart`."""
     conflicting = {name.lower() for name in columns}  # Delta, Spark and SQL ignore case
-    taken = conflicting | {name.lower() for name in names}
+    used = conflicting | {name.lower() for name in names}
     renamed = []
     for name in names:
         new = name
         if name != _ID and name.lower() in conflicting:
-            while new.lower() in taken:
+            while new.lower() in used:
                 new = f"metadata_{new}"
-            taken.add(new.lower())
+            used.add(new.lower())
         renamed.append(new)
     return renamed
 
 
-def join(frame: pd.DataFrame, about: pa.Table, wanted: Wanted) -> pd.DataFrame:
+def join(frame: pd.DataFrame, about: pa.Table, added: Wanted) -> pd.DataFrame:
     """Append metadata columns to a table."""
-    names = chosen(about, wanted)
+    names = chosen(about, added)
     values = to_frame(about.select([_ID, *names])).drop_duplicates(_ID).set_index(_ID)
     rows = values.index.get_indexer(pd.Index(frame[_ID]))
     return frame.assign(**{name: values[name].array.take(rows, allow_fill=True) for name in names})
 
 
-def chosen(about: pa.Table, wanted: Wanted) -> list[str]:
+def chosen(about: pa.Table, metadata: Wanted) -> list[str]:
     """Return the names of the requested metadata columns, without those that the table has itself; see `apart`."""
     available = [name for name in about.column_names if name != _ID]
-    if isinstance(wanted, bool):
-        return available if wanted else []
+    if isinstance(metadata, bool):
+        return available if metadata else []
     names = []
-    for name in dict.fromkeys(name_list(wanted)):
+    for name in dict.fromkeys(name_list(metadata)):
         if name in RECORDING_COLUMNS and name not in available:
             continue
         column = name if name in available else f"metadata_{name}"
@@ -338,8 +338,8 @@ def beside(df: pd.DataFrame, metadata: Sequence[str]) -> pd.DataFrame:
     names = list(dict.fromkeys(name for row in rows for name in row))
     if not names:
         return df
-    more = pa.table(typed(rows, names)).to_pandas(types_mapper=DTYPES.get)
-    return df.assign(**{name: more[name].array for name in names})
+    columns = pa.table(typed(rows, names)).to_pandas(types_mapper=DTYPES.get)
+    return df.assign(**{name: columns[name].array for name in names})
 
 
 def _plain(name: str, value: Any) -> Any:

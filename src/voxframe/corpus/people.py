@@ -72,10 +72,10 @@ class People:
                 'people are assigned with by="name", by="voice", by="metadata" and {label: column}, a DataFrame with '
                 "the columns transcript_id, speaker and person, or a function of a row"
             )
-        known, change = self.all(), Assigned()
+        existing, change = self.all(), Assigned()
         for transcript_id, label, person in assigned:
             name = checked_text(person, *_PERSON)
-            if known.get(transcript_id, {}).get(label) != name:
+            if existing.get(transcript_id, {}).get(label) != name:
                 change.setdefault(transcript_id, {})[label] = name
         with clear_errors(self._archive.path), self._archive.catalog.writing() as tx:
             (n,) = tx.rows("SELECT coalesce(max(change), -1) + 1 FROM people")[0]

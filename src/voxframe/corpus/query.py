@@ -65,12 +65,12 @@ def _repeated(read: _Read) -> _Read:
 
     @wraps(read)
     def repeated(self: Query, name: str, ids: Any = None, *args: Any, **options: Any) -> Any:
-        for left in reversed(range(_TRIES)):
+        for tries_left in reversed(range(_TRIES)):
             try:
                 with self._archive.catalog.session():
                     return read(self, name, ids, *args, **options)
             except MissingTranscriptError:
-                if ids is not None or not left:
+                if ids is not None or not tries_left:
                     raise
             except PartReplacedError:
                 continue
@@ -90,8 +90,8 @@ class Query:
         """Return every table of one transcript by name."""
         transcript_id = self._archive.recordings.id(transcript_id)
         names = [*TRANSCRIPT_TABLES, *EXPORTS]
-        found = reading.to_frames(self.arrow_tables(transcript_id, names, corrected=corrected))
-        return reading.TablesByName({name: attach(frame, self._archive.recordings) for name, frame in found.items()})
+        by_name = reading.to_frames(self.arrow_tables(transcript_id, names, corrected=corrected))
+        return reading.TablesByName({name: attach(frame, self._archive.recordings) for name, frame in by_name.items()})
 
     @in_session
     def arrow_tables(
@@ -117,8 +117,8 @@ class Query:
                     CorpusWarning,
                     stacklevel=caller(),
                 )
-        whole = {name: self.complete(name, tables[name]) for name in names if name in tables}
-        return {name: table.select(CORPUS_TABLES[name].names) for name, table in whole.items()}
+        completed = {name: self.complete(name, tables[name]) for name in names if name in tables}
+        return {name: table.select(CORPUS_TABLES[name].names) for name, table in completed.items()}
 
     def finished(
         self, transcript_id: str, tables: Mapping[str, pa.Table], *, corrected: bool = True
@@ -159,7 +159,7 @@ class Query:
         limit = None if limit is None else checked("limit", limit, Integer(0))
         where = conditions.with_ids(where, self._archive.recordings.id)
         names = None if columns is None else name_list(columns)
-        rest, person = without_person(metadata)
+        about_columns, person = without_person(metadata)
         if person := person or _PERSON in (names or ()):
             if name in TABLES and "speaker" not in TABLES[name].names:
                 raise CorpusError(f"the table {name!r} has no speakers, so it has no column {_PERSON!r}")
@@ -173,10 +173,10 @@ class Query:
             )
 
         selected = self._select(name, ids)
-        if not is_named(name, columns, where, rest):
+        if not is_named(name, columns, where, about_columns):
             return read(selected, columns, where)
         about = self._metadata.to_arrow(selected)
-        frame = with_metadata(read, name, about, columns=columns, where=where, metadata=rest)
+        frame = with_metadata(read, name, about, columns=columns, where=where, metadata=about_columns)
         if person and _PERSON not in (names or ()):  # the last column
             frame.insert(frame.shape[1] - 1, _PERSON, frame.pop(_PERSON))
         return frame
@@ -216,8 +216,8 @@ class Query:
                 self.arrow(name, batch, with_id, where, **options)
                 for batch in self._archive.batches(name, ids, _IN_CATEGORIES)
             )
-            whole = joined([suited(reading.to_frame(name, table), category=True) for table in parts], ids)
-            return attach(whole if columns is None else whole[list(columns)], self._archive.recordings)
+            frame = joined([suited(reading.to_frame(name, table), category=True) for table in parts], ids)
+            return attach(frame if columns is None else frame[list(columns)], self._archive.recordings)
         if limit is None or len(ids) <= _AT_A_TIME:
             table = self.arrow(name, ids, columns, where, **options)
         else:  # the first rows are often in the first transcripts
@@ -243,19 +243,19 @@ class Query:
     ) -> pa.Table:
         """Return rows of one table in the order of `ids`, with corrections and the columns that a corpus adds."""
         condition = conditions.checked(name, where, person=True)
-        if (chosen := conditions.checked_columns(name, columns, person=True)) is None:
-            chosen = [*CORPUS_TABLES[name].names, *([_PERSON] if person else [])]
+        if (names := conditions.checked_columns(name, columns, person=True)) is None:
+            names = [*CORPUS_TABLES[name].names, *([_PERSON] if person else [])]
         if (allowed := conditions.ids_of(where)) is not None:
             ids = [transcript_id for transcript_id in ids if transcript_id in allowed]
         added = {*CORPUS_TABLES[name].names, _PERSON}.difference(TABLES[name].names)
         text = str(condition)
         of_condition = {column for column in {*TABLES[name].names, *added} if column in text}
-        needed = {*chosen, *of_condition}
+        needed = {*names, *of_condition}
         needed |= {*_NAMING} if needed & {SPEAKER_NAME.name, _PERSON} else set()
         needed |= {"text"} if TEXT_ORIGINAL.name in needed else set()
         needed |= {"word_count"} if name in EXPORTS and needed & added else set()
         needed |= {"transcript_id"} if condition is not None or needed & added or not needed else set()
-        whole = {*TABLES[name].names} <= needed
+        is_whole = {*TABLES[name].names} <= needed
 
         def complete(rows: pa.Table) -> pa.Table:
             rows = self.complete(name, rows) if needed & added else rows
@@ -264,11 +264,11 @@ class Query:
         def choose(rows: pa.Table) -> pa.Table:
             return (complete(rows) if of_condition & added else rows).filter(condition)
 
-        stored = None if whole else [column for column in TABLES[name].names if column in needed]
+        stored = None if is_whole else [column for column in TABLES[name].names if column in needed]
         choice = None if condition is None else choose
         table, located = self._archive.read(name, ids, stored, choice, corrected=corrected)
         _report(located, len(ids), asked=asked)
-        return (table if of_condition & added else complete(table)).select(chosen)
+        return (table if of_condition & added else complete(table)).select(names)
 
     def readable(self, name: str) -> list[str]:
         """Return the transcripts with this table that can be read. A warning names the others."""
@@ -338,15 +338,15 @@ class Query:
         self,
         query: str,
         parameters: Sequence[object] | Mapping[str, object] | None,
-        others: Mapping[str, Callable[[], object]],
+        further: Mapping[str, Callable[[], object]],
         external: bool,
     ) -> pd.DataFrame:
         """Run a DuckDB query; `others` are functions that return further tables, by name."""
         tables = [*TRANSCRIPT_TABLES, *EXPORTS]
-        others = {"metadata": self._metadata.to_arrow, **others}
+        further = {"metadata": self._metadata.to_arrow, **further}
         for _ in range(_TRIES):  # files are replaced meanwhile
             try:
-                frame = run_sql(query, parameters, tables, self._view, others, external=external)
+                frame = run_sql(query, parameters, tables, self._view, further, external=external)
             except DamageError:
                 self._archive.files.check_again()
             else:
@@ -413,10 +413,10 @@ def _report(located: Located, total: int, *, asked: bool) -> None:
         transcript_id, error = bad[0]
         raise type(error)(f"{transcript_id!r}: {error}")
     if bad:
-        shown = "; ".join(f"{transcript_id!r}: {error}" for transcript_id, error in bad[:_SHOWN])
-        more = f"; and {len(bad) - _SHOWN} more" if len(bad) > _SHOWN else ""
+        listed = "; ".join(f"{transcript_id!r}: {error}" for transcript_id, error in bad[:_SHOWN])
+        tail = f"; and {len(bad) - _SHOWN} more" if len(bad) > _SHOWN else ""
         warnings.warn(
-            f"{len(bad)} of {total} transcripts cannot be read and are left out: {shown}{more}",
+            f"{len(bad)} of {total} transcripts cannot be read and are left out: {listed}{tail}",
             CorpusWarning,
             stacklevel=caller(),
         )
@@ -431,7 +431,7 @@ def dask_frame(
         import dask.dataframe as dd
     except ModuleNotFoundError:
         raise MissingExtraError("dask", "Corpus.to_dask") from None
-    more = wanted_names(metadata)
+    about = wanted_names(metadata)
     groups: list[list[str]] = [[]]
     sizes = [0]
     for transcript_id, (count, _) in rows.items():
@@ -450,9 +450,9 @@ def dask_frame(
             [[rows[transcript_id][1] for transcript_id in group] for group in groups],
             path=path,
             name=name,
-            metadata=more,
+            metadata=about,
             frame=secrets.token_hex(8),  # Dask takes equal arguments for equal results, and the corpus may have changed
-            meta=_query(path).table(name, groups[0][:1], metadata=more).iloc[:0],
+            meta=_query(path).table(name, groups[0][:1], metadata=about).iloc[:0],
             divisions=(*starts[:-1], max(0, starts[-1] - 1)),
             label=name,
         )

@@ -254,8 +254,8 @@ class Raw:
         self._there(transcript_id)
         folder = self._archive.path / "redacted"
         with clear_errors(self._archive.path), self._ledger.lock(f"redacted-{file_name(transcript_id)}"):
-            whole = {"transcript_id": transcript_id, "view": "redacted-audio"}
-            key = answer_cache.cache_key(whole)
+            request = {"transcript_id": transcript_id, "view": "redacted-audio"}
+            key = answer_cache.cache_key(request)
             audio = self._archive.store.redacted_audio(transcript_id)
             if audio and not refresh:
                 cached = answer_cache.find(self._ledger, key)
@@ -270,7 +270,7 @@ class Raw:
             path, content = folder / f"{file_name(transcript_id)}{fetched.suffix}", _hash(fetched)
             try:
                 with self._archive.kept(transcript_id):
-                    answer_cache.store_export(self._ledger, key, transcript_id, whole, content)
+                    answer_cache.store_export(self._ledger, key, transcript_id, request, content)
                     for old in audio:  # it may have another suffix, and would be taken for the new one
                         old.unlink(missing_ok=True)
                     fetched.replace(path)
@@ -289,19 +289,19 @@ class Raw:
         refresh: bool,
     ) -> bytes:
         self._there(transcript_id)
-        whole = {
+        asked = {
             "transcript_id": transcript_id,
             "content": self._archive.store.content(transcript_id, "transcript"),
             **request,
         }
-        key = answer_cache.cache_key(whole)
+        key = answer_cache.cache_key(asked)
         with clear_errors(self._archive.path):
             cached = None if refresh else answer_cache.find(self._ledger, key)
             if cached is not None:
                 return cached.content
             content = ask(self._default_client.use(client))
             with self._archive.kept(transcript_id):
-                answer_cache.store_export(self._ledger, key, transcript_id, whole, content)
+                answer_cache.store_export(self._ledger, key, transcript_id, asked, content)
         return content
 
     def _there(self, transcript_id: str) -> None:

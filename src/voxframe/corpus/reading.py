@@ -66,10 +66,10 @@ def why_empty(name: str, about: pa.Table, *, of_all: bool = True) -> str | None:
         )
     options = REQUESTED_BY.get(name, ())
     asked = any(pc.any(about[option], min_count=0).as_py() for option in options if about[option].type == pa.bool_())
-    others = [option for option in options if about[option].type != pa.bool_()]
-    if not of_all or not options or not rows or asked or any(about[o].null_count < len(rows) for o in others):
+    not_flags = [option for option in options if about[option].type != pa.bool_()]
+    if not of_all or not options or not rows or asked or any(about[o].null_count < len(rows) for o in not_flags):
         return None
-    setting = options[0] if options[0] in others else f"{options[0]}=True"
+    setting = options[0] if options[0] in not_flags else f"{options[0]}=True"
     local = (
         f", or add it with corpus.analyze({setting})" if options[0] not in ("speaker_labels", "custom_topics") else ""
     )

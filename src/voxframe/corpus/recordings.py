@@ -52,8 +52,8 @@ class RecordingNames:
         of_few = ids if len(ids) < _FEW else None
         nothing: tuple[dict[str, str], dict[str, str | None]] = {}, {}
         names, sources = self._steady(lambda: self._ledger.recordings(of_few), nothing) if ids else nothing
-        shown = [source and masked(source) for source in map(sources.get, ids)]
-        columns = [ids, [names.get(transcript_id, transcript_id) for transcript_id in ids], shown]
+        masked_sources = [source and masked(source) for source in map(sources.get, ids)]
+        columns = [ids, [names.get(transcript_id, transcript_id) for transcript_id in ids], masked_sources]
         return pa.table([pa.array(values, pa.string()) for values in columns], names=[_ID, *RECORDING_COLUMNS])
 
     def names(self, ids: Sequence[str]) -> dict[str, str]:

@@ -123,8 +123,8 @@ class Records:
             data = read_file(path)
             if not any(part in data for part in parts):
                 continue
-            kept = [line for line in data.split(b"\n") if line and not _is_concerned(line, parts, concerned)]
-            content = b"".join(line + b"\n" for line in kept)
+            lines = [line for line in data.split(b"\n") if line and not _is_concerned(line, parts, concerned)]
+            content = b"".join(line + b"\n" for line in lines)
             if content != data:
                 write_atomic(path, content)
                 sizes[name] = len(content)

@@ -161,7 +161,7 @@ def groups_with(layout: Sequence[RowGroup], places: Collection[int]) -> list[int
 def in_order(wholes: Sequence[pa.Table], of: Ints, starts: Ints, counts: Ints) -> pa.Table:
     """Return runs of rows of several tables as one table."""
     filled = np.flatnonzero(counts)
-    firsts = np.cumsum([0, *(whole.num_rows for whole in wholes)])
+    firsts = np.cumsum([0, *(table.num_rows for table in wholes)])
     starts, ends = firsts[of[filled]] + starts[filled], firsts[of[filled]] + starts[filled] + counts[filled]
     new = np.flatnonzero(np.r_[True, starts[1:] != ends[:-1]])  # else it continues the run before
     starts, counts = starts[new], ends[np.r_[new[1:] - 1, -1]] - starts[new]
@@ -185,11 +185,11 @@ def _slices(column: pa.ChunkedArray, starts: Ints, counts: Ints) -> Iterator[pa.
     ends = np.cumsum([len(chunk) for chunk in chunks])
     numbers = np.searchsorted(ends, starts, "right")
     lasts = ends.tolist()
-    for number, start, left in zip(numbers.tolist(), starts.tolist(), counts.tolist(), strict=True):
-        while left:
-            size = min(left, lasts[number] - start)
+    for number, start, remaining in zip(numbers.tolist(), starts.tolist(), counts.tolist(), strict=True):
+        while remaining:
+            size = min(remaining, lasts[number] - start)
             yield chunks[number].slice(start - lasts[number] + len(chunks[number]), size)
-            number, start, left = number + 1, start + size, left - size
+            number, start, remaining = number + 1, start + size, remaining - size
 
 
 def _exact(table: pa.Table, schema: pa.Schema) -> pa.Table:

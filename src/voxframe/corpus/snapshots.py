@@ -139,8 +139,8 @@ class Snapshot:
 
     def ids(self) -> list[str]:
         """Return the ids of the transcripts in the snapshot, sorted."""
-        found: list[str] = self._about()["transcript_id"].to_pylist()
-        return found
+        transcript_ids: list[str] = self._about()["transcript_id"].to_pylist()
+        return transcript_ids
 
     def scan(self, name: str) -> ds.Dataset:
         """Return one table as a pyarrow dataset, without reading it.
@@ -189,8 +189,8 @@ class Snapshot:
             if ids is not None:
                 among = pc.field("transcript_id").isin(list(ids))
                 condition = among if condition is None else among & condition
-            chosen = conditions.checked_columns(name, columns)
-            rows = data.to_table(columns=chosen, filter=conditions.checked(name, condition))
+            names = conditions.checked_columns(name, columns)
+            rows = data.to_table(columns=names, filter=conditions.checked(name, condition))
             return attach(reading.to_frame(name, rows), self)
         except CorpusError:
             try:

@@ -101,11 +101,11 @@ class Store:
         frame = _COMPRESSOR.compress(raw)
         content = _hash(frame)
         path = self._raw_path(transcript_id, view)
-        told: dict[str, Any] = {"transcript_id": transcript_id, "view": view, "content": content}
+        note: dict[str, Any] = {"transcript_id": transcript_id, "view": view, "content": content}
         old = _note(path) or {}
-        more = {"submission": submission or old.get("submission"), "recording": recording or old.get("recording")}
-        told |= {name: record for name, record in more.items() if record}
-        return Stored(raw, content, _put_file(path, frame + _skippable(told)))
+        records = {"submission": submission or old.get("submission"), "recording": recording or old.get("recording")}
+        note |= {name: record for name, record in records.items() if record}
+        return Stored(raw, content, _put_file(path, frame + _skippable(note)))
 
     def put_analysis(self, transcript_id: str, analysis: bytes | None) -> None:
         """Store fields beside the payload of a transcript, replacing earlier ones. None removes them."""
@@ -243,11 +243,13 @@ class Store:
         if is_plain(stem):
             return stem
         if stem not in self._ids:
-            told = next((transcript_id for transcript_id in self._told(stem) if file_name(transcript_id) == stem), None)
-            if told is None:
+            noted_id = next(
+                (transcript_id for transcript_id in self._told(stem) if file_name(transcript_id) == stem), None
+            )
+            if noted_id is None:
                 self._unnamed.add(stem)
                 return stem
-            self._ids[stem] = told
+            self._ids[stem] = noted_id
         return self._ids[stem]
 
     def _told(self, stem: str) -> Iterator[str]:

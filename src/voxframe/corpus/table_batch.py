@@ -74,11 +74,11 @@ class TableBatch:
         """Make the tables of a payload now, or together with those of the next ones. One thread may call this."""
         if document is None and view == "transcript":
             document = frames.decode_transcript(raw)
-        held = _Held(transcript_id, view, raw, stored, failed, document)
+        payload = _Held(transcript_id, view, raw, stored, failed, document)
         if document is None:
-            self._make_alone(held)
+            self._make_alone(payload)
             return
-        self._held.append(held)
+        self._held.append(payload)
         if len(self._held) == TOGETHER or sum(len(item.raw) for item in self._held) >= BYTES_TOGETHER:
             self.make_held()
 
@@ -86,26 +86,26 @@ class TableBatch:
         """Make the tables of the payloads that were held."""
         if not self._held:
             return
-        ids = [held.transcript_id for held in self._held]
-        together = frames.tables_together([held.document for held in self._held], ids) if len(ids) > 1 else None
-        for place, held in enumerate(self._held):
+        ids = [payload.transcript_id for payload in self._held]
+        together = frames.tables_together([payload.document for payload in self._held], ids) if len(ids) > 1 else None
+        for place, payload in enumerate(self._held):
             if together is None:
-                self._make_alone(held)
+                self._make_alone(payload)
             else:
-                self._storing[held.transcript_id] = _Storing(
-                    held.view, held.stored, new_member(held.transcript_id, together[place])
+                self._storing[payload.transcript_id] = _Storing(
+                    payload.view, payload.stored, new_member(payload.transcript_id, together[place])
                 )
         self._held = []
         self._settle_all_but(_AHEAD)
 
-    def _make_alone(self, held: _Held) -> None:
+    def _make_alone(self, payload: _Held) -> None:
         try:
-            finish = self._archive.made(held.transcript_id, held.view, held.raw, held.document)
+            finish = self._archive.made(payload.transcript_id, payload.view, payload.raw, payload.document)
         except (PayloadError, CorpusError) as error:
-            held.stored()  # a payload that cannot be stored is the first error
-            held.failed(error)
+            payload.stored()  # a payload that cannot be stored is the first error
+            payload.failed(error)
         else:
-            self._storing[held.transcript_id] = _Storing(held.view, held.stored, finish)
+            self._storing[payload.transcript_id] = _Storing(payload.view, payload.stored, finish)
             self._settle_all_but(_AHEAD)
 
     def settle(self, transcript_id: str) -> None:

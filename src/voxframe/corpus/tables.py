@@ -204,12 +204,12 @@ class _File:
 
     def _flush(self) -> None:
         if self._members:
-            whole = pa.concat_tables([*self._tables, *self._last])
-            if not whole.schema.equals(self._schema):
+            table = pa.concat_tables([*self._tables, *self._last])
+            if not table.schema.equals(self._schema):
                 names = self._schema.names
-                whole = whole.select(names) if whole.column_names != names else whole
-                whole = pa.Table.from_arrays(whole.cast(self._schema).columns, schema=self._schema)
-            self._writer.write_table(whole, row_group_size=whole.num_rows)
+                table = table.select(names) if table.column_names != names else table
+                table = pa.Table.from_arrays(table.cast(self._schema).columns, schema=self._schema)
+            self._writer.write_table(table, row_group_size=table.num_rows)
             self.groups.append(RowGroup(tuple(self._members), tuple(self._counts)))
             self._members, self._counts, self._tables, self._last, self._bytes = [], [], [], [], 0
 
@@ -354,15 +354,15 @@ class Tables:
             if not rows:
                 raise PartReplacedError
             stem, kind, groups, crc = rows[0]
-            found = None
+            layout = None
             if groups is not None:
                 place = f"{'current' if _is_current(kind) else 'tables'}/{name}/{stem}.parquet"
                 try:
                     row_groups = [RowGroup(tuple(m), tuple(n)) for m, n in json.loads(groups)]
                 except (ValueError, TypeError) as error:
                     raise PartDamagedError(part, self.root / place, str(error)) from None
-                found = _Layout(place, zlib.crc32(groups.encode()), crc, row_groups)
-            self._layouts[part, name] = found
+                layout = _Layout(place, zlib.crc32(groups.encode()), crc, row_groups)
+            self._layouts[part, name] = layout
         return self._layouts[part, name]
 
     def path(self, part: int, name: str) -> Path:
@@ -413,9 +413,9 @@ class Tables:
     def transcripts(self, part: int, name: str) -> Iterator[tuple[int, pa.Table]]:
         """Yield the position in the part and the rows of each transcript."""
         for number, group in enumerate(self.groups(part, name)):
-            whole, start = self.read(part, name, [number]), 0
+            table, start = self.read(part, name, [number]), 0
             for member, rows in zip(*group, strict=True):
-                yield member, whole.slice(start, rows)
+                yield member, table.slice(start, rows)
                 start += rows
 
     def add(
@@ -451,11 +451,11 @@ class Tables:
                     affected.setdefault(part, {})[i] = place
         for part, gone in affected.items():
             rows = tx.rows("SELECT transcript_id, place, source, stamp, status FROM members WHERE part = ?", [part])
-            left = {place: (i, *more) for i, place, *more in rows if i not in gone}
+            remaining = {place: (i, *about) for i, place, *about in rows if i not in gone}
             is_same = tx.rows("SELECT 1 FROM parts WHERE part = ? AND schema = ?", [part, SCHEMA_VERSION])
-            if left and is_same:
+            if remaining and is_same:
                 with contextlib.suppress(PartDamagedError, PartReplacedError):  # the next read makes the rest again
-                    self._copy(tx, kind, [(part, left)])
+                    self._copy(tx, kind, [(part, remaining)])
             self._retire(tx, part)
         if affected:
             self._note(tx)
@@ -491,7 +491,7 @@ class Tables:
                     rows = self.catalog.rows(
                         "SELECT transcript_id, place, source, stamp, status FROM members WHERE part = ?", [part]
                     )
-                    self._read_into(new, part, {place: (i, *more) for i, place, *more in rows})
+                    self._read_into(new, part, {place: (i, *about) for i, place, *about in rows})
             except (PartDamagedError, PartReplacedError, pa.ArrowException):
                 return
             if not self.add(new, lambda *_: True, parts):

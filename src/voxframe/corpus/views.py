@@ -63,7 +63,7 @@ def run_sql(
     parameters: Sequence[object] | Mapping[str, object] | None,
     tables: Sequence[str],
     view_of: Callable[[str], View],
-    others: Mapping[str, Callable[[], object]],
+    further: Mapping[str, Callable[[], object]],
     *,
     external: bool,
 ) -> pd.DataFrame:
@@ -72,7 +72,7 @@ def run_sql(
         raise OptionError(f"a query is text, such as 'show tables', got {shown(query)}")
     values = _placeholders(parameters)
     if _SHOW_TABLES.fullmatch(query):  # views are only created if the query names them, so DuckDB knows none
-        return pd.DataFrame({"name": pd.array(sorted([*tables, *others]), TEXT)})
+        return pd.DataFrame({"name": pd.array(sorted([*tables, *further]), TEXT)})
     import duckdb
 
     with _transaction(external=checked("external", external, Boolean())) as database:
@@ -80,8 +80,8 @@ def run_sql(
             words = set(re.findall(r"\w+", query.lower()))
             for name in words.intersection(tables):
                 _create(database, name, view_of(name))
-            for name in words.intersection(others):
-                database.register(name, others[name]())
+            for name in words.intersection(further):
+                database.register(name, further[name]())
             if any(part.type == duckdb.StatementType.TRANSACTION for part in duckdb.extract_statements(query)):
                 raise CorpusError("the query ends its transaction; leave out begin, commit and rollback")
             relation = database.sql(query, params=values or None)
@@ -95,7 +95,7 @@ def run_sql(
             if isinstance(e, duckdb.PermissionException) or "external access" in str(e):
                 advice = "\nA query reads only the corpus. external=True allows files and the network, too"
             if isinstance(e, duckdb.CatalogException):
-                advice = f"\nThe tables are {', '.join([*tables, *others])}; Corpus.sql('show tables') lists them"
+                advice = f"\nThe tables are {', '.join([*tables, *further])}; Corpus.sql('show tables') lists them"
             raise CorpusError(f"the query failed: {e}{advice}") from None
     frame: pd.DataFrame = rows.rename_columns(_unique(rows.column_names)).to_pandas(types_mapper=DTYPES.get)
     return frame

@@ -111,7 +111,7 @@ def _joined(parts: list[list[list[Triple]]], all_hold: bool) -> list[list[Triple
     for part in parts:
         if len(clauses) * len(part) > _MAX_CLAUSES:
             raise _NotPlainError(f"it has more than {_MAX_CLAUSES} combinations of and and or")
-        clauses = [[*clause, *more] for clause, more in product(clauses, part)]
+        clauses = [[*clause, *further] for clause, further in product(clauses, part)]
     return clauses
 
 

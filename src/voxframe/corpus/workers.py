@@ -301,8 +301,8 @@ class _Connection:
             self._into.close()
 
     def send(self, number: int, tasks: Sequence[Task]) -> None:
-        told = [(*task[:2], None if task.payload is None else len(task.payload), *task[3:6]) for task in tasks]
-        self._into.write(orjson.dumps([number, told]) + b"\n")
+        heads = [(*task[:2], None if task.payload is None else len(task.payload), *task[3:6]) for task in tasks]
+        self._into.write(orjson.dumps([number, heads]) + b"\n")
         for task in tasks:
             self._into.write(task.payload or b"")
         self._into.flush()
@@ -366,13 +366,14 @@ def _read(file: IO[bytes], into: queue.Queue[_Tasks | None]) -> None:
     """Put lists of tasks, with their numbers, into a queue until the main process closes the pipe, or dies."""
     try:
         for line in file:
-            number, told = orjson.loads(line)
+            number, heads = orjson.loads(line)
             tasks = [
                 Task(fields[0], fields[1], None if fields[2] is None else file.read(fields[2]), *fields[3:])
-                for fields in told
+                for fields in heads
             ]
             if all(
-                task.payload is None or len(task.payload) == fields[2] for task, fields in zip(tasks, told, strict=True)
+                task.payload is None or len(task.payload) == fields[2]
+                for task, fields in zip(tasks, heads, strict=True)
             ):
                 into.put((number, tasks))
             del tasks
@@ -393,13 +394,13 @@ def main() -> None:
                 with warnings.catch_warnings(record=True) as caught:
                     warnings.simplefilter("always")
                     results = perform(archive, batch, tasks)
-                told = [(warning.category.__name__, str(warning.message)) for warning in caught]
-                others = [result.other for result in results]
-                sizes = [None if other is None else len(other) for other in others]
+                warned = [(warning.category.__name__, str(warning.message)) for warning in caught]
+                payloads = [result.other for result in results]
+                sizes = [None if other is None else len(other) for other in payloads]
                 answers = [(result.done, result.error, size) for result, size in zip(results, sizes, strict=True)]
-                out.write(orjson.dumps([number, answers, told]) + b"\n" + b"".join(filter(None, others)))
+                out.write(orjson.dumps([number, answers, warned]) + b"\n" + b"".join(filter(None, payloads)))
                 out.flush()
-                del numbered, tasks, results, others
+                del numbered, tasks, results, payloads
     except CorpusError as error:
         with contextlib.suppress(BrokenPipeError):
             out.write(orjson.dumps(str(error)) + b"\n")

@@ -85,13 +85,13 @@ def read_edits(words: pd.DataFrame, file: str | os.PathLike[str]) -> pd.DataFram
         name, whole_run = names[run[0].voice, run[0].channel], joined(run)
         turns.append(_TimedLabel(whole_run.start, whole_run.end, whole_run.text, name, tuple(s.row for s in run)))
         single += [_TimedLabel(s.start, s.end, s.text, name, (s.row,)) for s in run if s.timed]
-    found = _Changes(_turn_of(words), {s.row: s for s in segments}, {s.row: s.text for s in segments})
-    for old, new in _groups(single, [one for is_word, one in edited if is_word]):
+    changes = _Changes(_turn_of(words), {s.row: s for s in segments}, {s.row: s.text for s in segments})
+    for old, new in _groups(single, [label for is_word, label in edited if is_word]):
         if new:  # a word that only the tier of words lacks was not deleted: its turn still has it
-            found.compare(old, new)
-    for old, new in _groups(turns, [one for is_word, one in edited if not is_word]):
-        found.compare(old, new)
-    return found.table(words)
+            changes.compare(old, new)
+    for old, new in _groups(turns, [label for is_word, label in edited if not is_word]):
+        changes.compare(old, new)
+    return changes.table(words)
 
 
 def _edited(path: Path, transcript_id: str | None) -> list[tuple[bool, _TimedLabel]]:
@@ -100,8 +100,10 @@ def _edited(path: Path, transcript_id: str | None) -> list[tuple[bool, _TimedLab
         data = path.read_bytes()
         text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
         if text.lstrip().startswith("["):
-            found = regions(text, transcript_id)
-            return [(False, _TimedLabel(start, max(start, end), said, who)) for who, said, start, end in found if said]
+            labelled = regions(text, transcript_id)
+            return [
+                (False, _TimedLabel(start, max(start, end), words, who)) for who, words, start, end in labelled if words
+            ]
         tiers = eaf_tiers(text) if text.lstrip().startswith("<") else textgrid_tiers(text)
     except PayloadError:
         raise
@@ -112,10 +114,10 @@ def _edited(path: Path, transcript_id: str | None) -> list[tuple[bool, _TimedLab
             f"{str(path)!r} is not a complete EAF, TextGrid or Label Studio JSON file: {error}"
         ) from None
     return [
-        (tier.words_of is not None, _TimedLabel(start, max(start, end), " ".join(said.split()), tier.speaker))
+        (tier.words_of is not None, _TimedLabel(start, max(start, end), " ".join(words.split()), tier.speaker))
         for tier in tiers
         if tier.words_of is None or is_word_tier(tier.name)  # else a layer below a tier, such as a translation
-        for said, start, end in tier.rows
+        for words, start, end in tier.rows
         if start is not None and end is not None
     ]
 
@@ -126,52 +128,52 @@ _Group: TypeAlias = tuple[list[_TimedLabel], list[_TimedLabel]]
 
 def _groups(old: Sequence[_TimedLabel], new: Sequence[_TimedLabel]) -> list[_Group]:
     """Return annotations that belong together, by time. Those of another speaker at the same times do too."""
-    found: dict[int, _Group] = {}
-    for speaker in dict.fromkeys(one.speaker for one in (*old, *new)):
+    groups: dict[int, _Group] = {}
+    for speaker in dict.fromkeys(label.speaker for label in (*old, *new)):
         active: list[_Group] = []
-        mine = sorted([(one, False) for one in old if one.speaker == speaker], key=lambda pair: pair[0].start)
-        mine += [(one, True) for one in new if one.speaker == speaker]
-        for one, is_new in sorted(mine, key=lambda pair: (pair[0].start, pair[0].end)):
-            active = [group for group in active if max(a.end for side in group for a in side) >= one.start]
-            linked = [group for group in active if any(_overlap(one, a) for a in group[not is_new])]
+        mine = sorted([(label, False) for label in old if label.speaker == speaker], key=lambda pair: pair[0].start)
+        mine += [(label, True) for label in new if label.speaker == speaker]
+        for label, is_new in sorted(mine, key=lambda pair: (pair[0].start, pair[0].end)):
+            active = [group for group in active if max(a.end for side in group for a in side) >= label.start]
+            linked = [group for group in active if any(_overlap(label, a) for a in group[not is_new])]
             merged: _Group = ([], [])
             for group in linked:
                 merged[0].extend(group[0])
                 merged[1].extend(group[1])
-                del found[id(group)]
-            active = [group for group in active if id(group) in found]
-            merged[is_new].append(one)
+                del groups[id(group)]
+            active = [group for group in active if id(group) in groups]
+            merged[is_new].append(label)
             active.append(merged)
-            found[id(merged)] = merged
-    return _moved([*found.values()])
+            groups[id(merged)] = merged
+    return _moved([*groups.values()])
 
 
-def _overlap(one: _TimedLabel, other: _TimedLabel) -> bool:
-    if (one.start, one.end) == (other.start, other.end):
+def _overlap(label: _TimedLabel, other: _TimedLabel) -> bool:
+    if (label.start, label.end) == (other.start, other.end):
         return True
-    shared = min(one.end, other.end) - max(one.start, other.start)
-    return 2 * shared > min(one.end - one.start, other.end - other.start)
+    shared = min(label.end, other.end) - max(label.start, other.start)
+    return 2 * shared > min(label.end - label.start, other.end - other.start)
 
 
 def _moved(groups: list[_Group]) -> list[_Group]:
     """Join annotations that are gone with new ones of another speaker at the same times."""
     gone = {(old[0].start, old[0].end): old for old, new in groups if len(old) == 1 and not new}
-    found = []
+    pairs = []
     for old, new in groups:
         if not old and len(new) == 1 and (source := gone.pop((new[0].start, new[0].end), None)):
-            found.append(([*source], new))
+            pairs.append(([*source], new))
         else:
-            found.append((old, new))
-    moved = [old[0] for old, new in found if old and new and old[0].speaker != new[0].speaker]
-    found = [(old, new) for old, new in found if new or old[0] not in moved]
-    return sorted(found, key=lambda group: min(one.start for side in group for one in side))
+            pairs.append((old, new))
+    moved = [old[0] for old, new in pairs if old and new and old[0].speaker != new[0].speaker]
+    pairs = [(old, new) for old, new in pairs if new or old[0] not in moved]
+    return sorted(pairs, key=lambda group: min(label.start for side in group for label in side))
 
 
 def _turn_of(words: pd.DataFrame) -> list[int]:
     """Return the index of the turn of each word. Without utterances, turns are counted at changes of speaker."""
-    given = words["utterance_idx"]
-    if given.notna().all():
-        return [int(idx) for idx in given]
+    numbers = words["utterance_idx"]
+    if numbers.notna().all():
+        return [int(idx) for idx in numbers]
     speakers = words.get("speaker", pd.Series(index=words.index, dtype=object)).astype(object)
     changes = speakers.ne(speakers.shift()) & ~(speakers.isna() & speakers.shift().isna())
     changes.iloc[:1] = False
@@ -193,9 +195,9 @@ class _Changes:
             self._added += new
             return
         old, new = sorted(old), sorted(new)
-        rows = [row for one in old for row in one.rows]
-        if [one.text for one in old] != [one.text for one in new]:
-            self._replace(rows, [token for one in new for token in one.text.split()])
+        rows = [row for label in old for row in label.rows]
+        if [label.text for label in old] != [label.text for label in new]:
+            self._replace(rows, [token for label in new for token in label.text.split()])
         if new:
             self._move(rows, min(a.start for a in old), min(a.start for a in new), 0)
             self._move(rows, max(a.end for a in old), max(a.end for a in new), 1)
@@ -207,13 +209,13 @@ class _Changes:
         before = [(row, token) for row in rows for token in self._segments[row].text.split()]
         if [token for _, token in before] == [*tokens]:
             return
-        given: dict[int, list[str]] = {row: [] for row in rows}
+        texts: dict[int, list[str]] = {row: [] for row in rows}
         matcher = SequenceMatcher(None, [token for _, token in before], tokens, autojunk=False)
         for tag, first, last, start, stop in matcher.get_opcodes():
             for n, token in enumerate(tokens[start:stop]):
                 place = first + n if tag == "equal" else min(first + n, max(last - 1, first - 1 if first else 0))
-                given[before[place][0]].append(token)
-        self._texts |= {row: join_words(said) for row, said in given.items()}
+                texts[before[place][0]].append(token)
+        self._texts |= {row: join_words(words) for row, words in texts.items()}
 
     def _move(self, rows: Sequence[int], before: int, now: int, side: int) -> None:
         """Change the start of the first word, or the end of the last one."""
@@ -228,7 +230,7 @@ class _Changes:
     def table(self, words: pd.DataFrame) -> pd.DataFrame:
         """Return the changes."""
         transcript_id, word_idx = words["transcript_id"].iloc[0] if len(words) else None, words["word_idx"].to_list()
-        found: list[tuple[int, dict[str, Any]]] = []
+        edits: list[tuple[int, dict[str, Any]]] = []
         rows_of: dict[int, list[int]] = {}
         for row in sorted(self._segments):
             rows_of.setdefault(self._turn_of[row], []).append(row)
@@ -238,17 +240,17 @@ class _Changes:
             text = join_words(self._texts[row] for row in rows if self._texts[row])
             if text != was:
                 change: dict[str, Any] = {"action": "text", "text": text} if text else {"action": "deleted"}
-                found.append((start, {"utterance_idx": turn, "was": was, **change}))
+                edits.append((start, {"utterance_idx": turn, "was": was, **change}))
             if moved := [row for row in rows if row in self._speakers]:
                 speaker, before = self._speakers[moved[0]]
                 part = None if len(moved) == len(rows) else word_idx[moved[0]]
                 change = {"action": "speaker", "speaker": speaker, "was": before, "word_idx": part}
-                found.append((start, {"utterance_idx": turn, **change}))
+                edits.append((start, {"utterance_idx": turn, **change}))
         for row, (start, end) in self._times.items():
             place = {"utterance_idx": self._turn_of[row], "word_idx": word_idx[row], "start_ms": start, "end_ms": end}
-            found.append((start, {"action": "time", "text": self._texts[row] or None, **place}))
+            edits.append((start, {"action": "time", "text": self._texts[row] or None, **place}))
         for a in self._added:
             new = {"speaker": a.speaker, "text": a.text, "start_ms": a.start, "end_ms": a.end}
-            found.append((a.start, {"action": "added", **new}))
-        changes = [{"transcript_id": transcript_id, **change} for _, change in sorted(found, key=lambda pair: pair[0])]
+            edits.append((a.start, {"action": "added", **new}))
+        changes = [{"transcript_id": transcript_id, **change} for _, change in sorted(edits, key=lambda pair: pair[0])]
         return pd.DataFrame(changes, columns=list(_COLUMNS)).astype(_COLUMNS)

@@ -115,12 +115,12 @@ class DataCard:
 
     def _front_matter(self, name: str, tables: Tables) -> list[str]:
         languages = {str(value).split("_")[0].split("-")[0] for (key, value) in self._values if key == "language_code"}
-        known = sorted(code for code in languages if re.fullmatch("[a-z]{2,3}", code))
+        codes = sorted(code for code in languages if re.fullmatch("[a-z]{2,3}", code))
         return [
             "---",
             f"pretty_name: {json.dumps(name)}",
             *([f"license: {json.dumps(self.license)}"] if self.license else []),
-            *([f"language: {json.dumps(known)}"] if known else []),
+            *([f"language: {json.dumps(codes)}"] if codes else []),
             "configs:" if any(rows and patterns for _, rows, patterns in tables.values()) else "configs: []",
             *(
                 f"- config_name: {json.dumps(table)}\n  data_files:"
@@ -180,7 +180,7 @@ class DataCard:
 
     def _summary(self, names: Collection[str]) -> str:
         """Return the values of columns with their counts: "speech_model best (3), nano (1)"."""
-        found = []
+        lines = []
         text = {column.name for column in _SHOWN if column.json}
         for name in names:
             values = [
@@ -191,11 +191,11 @@ class DataCard:
             if not values:
                 continue
             if name in text:
-                found.append(f"{name} ({sum(n for _, n in values):,})")
+                lines.append(f"{name} ({sum(n for _, n in values):,})")
                 continue
-            shown = [f"{n:,}" if value is True else f"{value}: {n:,}" for value, n in values[:_MANY]]
-            found.append(f"{name} ({', '.join(shown)}{', ...' if len(values) > _MANY else ''})")
-        return "; ".join(found)
+            counts = [f"{n:,}" if value is True else f"{value}: {n:,}" for value, n in values[:_MANY]]
+            lines.append(f"{name} ({', '.join(counts)}{', ...' if len(values) > _MANY else ''})")
+        return "; ".join(lines)
 
 
 def name_of(target: object) -> str:

@@ -99,9 +99,9 @@ class DeltaTarget:
         if publication is not None:
             publication = checked("publication", publication, Integer(0))
         if self._manifest is None or (publication is not None and publication > self._manifest.version()):
-            known = "" if self._manifest is None else f"there is 0 to {self._manifest.version()}. "
-            asked = "publication" if publication is None or not known else f"publication {publication}"
-            raise ExportError(f"there is no {asked} at {self._url!r}; {known}Corpus.publish makes one")
+            allowed = "" if self._manifest is None else f"there is 0 to {self._manifest.version()}. "
+            asked = "publication" if publication is None or not allowed else f"publication {publication}"
+            raise ExportError(f"there is no {asked} at {self._url!r}; {allowed}Corpus.publish makes one")
         rows = self.table(_PUBLICATIONS, publication).to_pyarrow_table().to_pylist()
         return {row["table"]: row["version"] for row in rows if row["table"] != _SOURCES}
 
@@ -122,11 +122,11 @@ class DeltaTarget:
 
     def partition_columns(self) -> dict[str, pa.DataType]:
         """Return the columns that published tables are partitioned by, with their types."""
-        found: dict[str, pa.DataType] = {}
+        types: dict[str, pa.DataType] = {}
         for table in filter(None, map(self._latest, self._published)):
             schema = pa.schema(table.to_pyarrow_dataset().schema)
-            found |= {name: schema.field(name).type for name in table.metadata().partition_columns}
-        return found
+            types |= {name: schema.field(name).type for name in table.metadata().partition_columns}
+        return types
 
     def is_continued_by(self, name: str, schema: pa.Schema, partition_by: Sequence[str]) -> bool:
         """Return True if rows with this schema can be added to a published table: no column has changed its type."""
@@ -162,12 +162,12 @@ class DeltaTarget:
         table = self._latest(name)
         columns = [column for column in partition_by if column in rows.schema.names] or None
         once = self._library.CommitProperties(max_commit_retries=0)  # the next version, or an error
-        more: dict[str, object] = {"mode": "append", "schema_mode": "merge"}
+        options: dict[str, object] = {"mode": "append", "schema_mode": "merge"}
         if table is None or replaced is None:
-            more = {"mode": "overwrite", "schema_mode": "overwrite"}
+            options = {"mode": "overwrite", "schema_mode": "overwrite"}
         elif replaced:
             ids = ", ".join(_quoted(transcript_id) for transcript_id in sorted({*replaced, *written}))
-            more = {"mode": "overwrite", "schema_mode": "merge", "predicate": f"transcript_id IN ({ids})"}
+            options = {"mode": "overwrite", "schema_mode": "merge", "predicate": f"transcript_id IN ({ids})"}
         self._library.write_deltalake(
             table or f"{self._url}/{name}",
             rows,
@@ -175,7 +175,7 @@ class DeltaTarget:
             name=_OWNER,
             storage_options=self._options,
             commit_properties=once,
-            **more,
+            **options,
         )
         self._open[name] = table or self.table(name)
         self._current[name] = self._open[name].version()
@@ -225,10 +225,10 @@ class DeltaTarget:
     def _find(self, name: str) -> DeltaTable | None:
         if not self._library.DeltaTable.is_deltatable(f"{self._url}/{name}", storage_options=self._options):
             return None
-        found = self.table(name)
-        if found.metadata().name != _OWNER:
+        table = self.table(name)
+        if table.metadata().name != _OWNER:
             raise ExportError(f"{self._url}/{name} is a Delta table that voxframe did not write; choose another target")
-        return found
+        return table
 
     def _latest(self, name: str) -> DeltaTable | None:
         """Open a table to write to, after rolling back commits that were never published. None if there is none."""

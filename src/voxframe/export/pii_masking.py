@@ -100,27 +100,27 @@ def mask(
     return masked_tables(tables, how, personal_types(types, lambda: tables["entities"]["entity_type"]))
 
 
-def personal_types(given: Collection[str] | None, occurring: Callable[[], Iterable[object]]) -> list[str]:
+def personal_types(kinds: Collection[str] | None, occurring: Callable[[], Iterable[object]]) -> list[str]:
     """Return the types of entities that count as personal data.
 
     Args:
         occurring: Returns the types of entities that occur, which may be others than these.
     """
-    if given is None:
+    if kinds is None:
         return [*PII_POLICIES]
-    wanted = name_list(given, "types of personal data")
-    if not wanted:
+    types = name_list(kinds, "types of personal data")
+    if not types:
         raise OptionError("the types of personal data are an empty list, so that none would be masked; name some")
-    known = [*PII_POLICIES]
-    if any(one not in known for one in wanted):
-        known = [*dict.fromkeys([*known, *(one for one in occurring() if isinstance(one, str))])]
-    for one in wanted:
-        if one not in known:
+    allowed = [*PII_POLICIES]
+    if any(kind not in allowed for kind in types):
+        allowed = [*dict.fromkeys([*allowed, *(kind for kind in occurring() if isinstance(kind, str))])]
+    for kind in types:
+        if kind not in allowed:
             raise OptionError(
-                f"{shown(one)} is not a type of personal data, and no entity has it{nearest(one, known)}; "
-                f"there is {', '.join(sorted(known))}"
+                f"{shown(kind)} is not a type of personal data, and no entity has it{nearest(kind, allowed)}; "
+                f"there is {', '.join(sorted(allowed))}"
             )
-    return wanted
+    return types
 
 
 def masked_tables(
@@ -130,13 +130,13 @@ def masked_tables(
     check_detected(tables.get("transcripts"))
     entities = tables["entities"]
     personal = entities["entity_type"].isin(list(types)).to_numpy(bool)
-    chosen = entities[personal]
-    hits = {name: _entity_of_word(tables[name], chosen) for name in _SPOKEN if name in tables}
-    patterns = _patterns(chosen, [(tables[name], hit) for name, hit in hits.items()])
+    personal_rows = entities[personal]
+    hits = {name: _entity_of_word(tables[name], personal_rows) for name in _SPOKEN if name in tables}
+    patterns = _patterns(personal_rows, [(tables[name], hit) for name, hit in hits.items()])
     done = {}
     for name, df in tables.items():
         if name in hits:
-            done[name] = _words(df, hits[name], chosen, patterns, how)
+            done[name] = _words(df, hits[name], personal_rows, patterns, how)
         elif name == "entities":
             done[name] = df[~personal] if how == "drop" else _labelled(df, personal)
         else:
@@ -147,14 +147,14 @@ def masked_tables(
 
 def _names_as_labels(tables: Iterable[pd.DataFrame]) -> dict[tuple[object, object], str]:
     """Return other labels for those that are names, as in files of other tools, by transcript and label."""
-    found: dict[object, dict[object, str]] = {}
+    labels: dict[object, dict[object, str]] = {}
     for df in tables:
         if {"transcript_id", "speaker"} <= set(df.columns):
             for transcript_id, label in df[["transcript_id", "speaker"]].dropna().drop_duplicates().to_numpy().tolist():
                 if not _CODE.fullmatch(str(label)):
-                    others = found.setdefault(transcript_id, {})
-                    others.setdefault(label, f"Speaker {len(others) + 1}")
-    return {(i, label): other for i, others in found.items() for label, other in others.items()}
+                    of_transcript = labels.setdefault(transcript_id, {})
+                    of_transcript.setdefault(label, f"Speaker {len(of_transcript) + 1}")
+    return {(i, label): other for i, of_transcript in labels.items() for label, other in of_transcript.items()}
 
 
 def _unnamed(df: pd.DataFrame, labels: Mapping[tuple[object, object], str]) -> pd.DataFrame:
@@ -171,8 +171,8 @@ def check_detected(transcripts: pd.DataFrame | None) -> None:
     """Check that personal data was located in every transcript."""
     if transcripts is None:
         return
-    known = transcripts["entity_detection"].fillna(False) | transcripts["redact_pii"].fillna(False)
-    unknown = transcripts.loc[~known.astype(bool) & (transcripts["status"] != "error"), "transcript_id"]
+    is_detected = transcripts["entity_detection"].fillna(False) | transcripts["redact_pii"].fillna(False)
+    unknown = transcripts.loc[~is_detected.astype(bool) & (transcripts["status"] != "error"), "transcript_id"]
     if len(unknown):
         raise OptionError(
             f"personal data cannot be located in {quantity(len(unknown), 'transcript')} without entity_detection, "
@@ -198,11 +198,11 @@ def _entity_of_word(words: pd.DataFrame, entities: pd.DataFrame) -> np.ndarray[A
         inside = np.zeros(len(places), bool)
         if timed.any():
             inside = timed & (start[places] < last) & (np.maximum(end[places], start[places] + 1) > first)
-        own = np.zeros(len(places), bool)
-        for one in np.unique(voice[places[inside]]) if isinstance(text, str) else ():
-            at = np.flatnonzero(inside & (voice[places] == one))
-            own[at[_saying(_bare(text), [_bare(word) for word in words["text"].iloc[places[at]]])]] = True
-        inside = own if own.any() else inside
+        of_entity = np.zeros(len(places), bool)
+        for speaker in np.unique(voice[places[inside]]) if isinstance(text, str) else ():
+            at = np.flatnonzero(inside & (voice[places] == speaker))
+            of_entity[at[_saying(_bare(text), [_bare(word) for word in words["text"].iloc[places[at]]])]] = True
+        inside = of_entity if of_entity.any() else inside
         if not timed.all() and isinstance(text, str):
             named = {_bare(part) for part in text.split()}
             inside |= ~timed & np.array([_bare(word) in named for word in words["text"].iloc[places]], bool)
@@ -217,14 +217,14 @@ def _saying(text: str, words: list[str]) -> list[int]:
         >>> _saying("annsmith", ["is", "ann", "smith", "smithson"])
         [1, 2]
     """
-    edges, said = list(accumulate(map(len, words), initial=0)), "".join(words)
-    found: list[int] = []
-    begin = said.find(text) if text else -1
+    edges, joined = list(accumulate(map(len, words), initial=0)), "".join(words)
+    positions: list[int] = []
+    begin = joined.find(text) if text else -1
     while begin >= 0:
         if {begin, begin + len(text)} <= {*edges}:
-            found += range(bisect(edges, begin) - 1, bisect_left(edges, begin + len(text)))
-        begin = said.find(text, begin + 1)
-    return found
+            positions += range(bisect(edges, begin) - 1, bisect_left(edges, begin + len(text)))
+        begin = joined.find(text, begin + 1)
+    return positions
 
 
 def _patterns(
@@ -239,21 +239,21 @@ def _patterns(
     for place, (transcript_id, kind, text) in enumerate(
         zip(entities["transcript_id"], entities["entity_type"], entities["text"], strict=True)
     ):
-        found = phrases.setdefault(transcript_id, {})
+        labels = phrases.setdefault(transcript_id, {})
         for phrase in (text, *(" ".join(df["text"][hit == place].dropna()) for df, hit in spoken)):
             parts = re.findall(r"\w+", phrase) if isinstance(phrase, str) else []
             if len(parts) == 1:
-                found |= {(word, True): _label(kind) for word in (*parts, parts[0].capitalize(), parts[0].upper())}
+                labels |= {(word, True): _label(kind) for word in (*parts, parts[0].capitalize(), parts[0].upper())}
             elif parts:
-                found[" ".join(parts), False] = _label(kind)
-                found |= {(part, True): _label(kind) for part in parts if len(part) > 1 and part != part.lower()}
-                found |= {(part, True): _label(kind) for part in parts if len(part) > 1 and re.search(r"\d", part)}
+                labels[" ".join(parts), False] = _label(kind)
+                labels |= {(part, True): _label(kind) for part in parts if len(part) > 1 and part != part.lower()}
+                labels |= {(part, True): _label(kind) for part in parts if len(part) > 1 and re.search(r"\d", part)}
     return {
         transcript_id: [
             (_pattern(phrase, exact=exact), label)
-            for (phrase, exact), label in sorted(found.items(), key=lambda item: -len(item[0][0]))
+            for (phrase, exact), label in sorted(labels.items(), key=lambda item: -len(item[0][0]))
         ]
-        for transcript_id, found in phrases.items()
+        for transcript_id, labels in phrases.items()
     }
 
 
@@ -276,7 +276,7 @@ def _words(df: pd.DataFrame, hit: Any, entities: pd.DataFrame, patterns: Mapping
     order = np.argsort(turn, kind="stable")
     kinds = entities["entity_type"].map(_label).to_numpy(object)
     texts, end = df["text"].to_numpy(object).copy(), df["end_ms"].to_numpy(np.float64, na_value=np.nan)
-    kept = np.ones(len(df), bool)
+    keep = np.ones(len(df), bool)
     for rows in np.split(order, np.flatnonzero(np.diff(turn[order])) + 1) if len(df) else []:
         words = [text if isinstance(text, str) else "" for text in texts[rows]]
         text, starts = " ".join(words), list(accumulate((len(word) + 1 for word in words), initial=0))
@@ -290,9 +290,9 @@ def _words(df: pd.DataFrame, hit: Any, entities: pd.DataFrame, patterns: Mapping
             at = rows[first : last + 1]
             texts[at[0]] = _replaced(text, inside, starts[first], starts[last + 1] - 1)
             end[at[0]] = np.fmax.reduce(end[at])
-            kept[at if how == "drop" else at[1:]] = False
+            keep[at if how == "drop" else at[1:]] = False
     masked = df.assign(text=_column(texts, df["text"]), end_ms=_column(end, df["end_ms"]))
-    return masked.iloc[np.flatnonzero(kept)].reset_index(drop=True)
+    return masked.iloc[np.flatnonzero(keep)].reset_index(drop=True)
 
 
 def _by_word(spans: list[_Span], starts: list[int]) -> list[tuple[int, int, list[_Span]]]:
@@ -350,17 +350,17 @@ def _json_text_masked(text: str, patterns: Sequence[tuple[re.Pattern[str], str]]
         if isinstance(value, str):
             return _masked(value, patterns, how)
         if isinstance(value, list):
-            return [masked(one) for one in value]
+            return [masked(item) for item in value]
         if isinstance(value, dict):
-            return {masked(key): masked(one) for key, one in value.items()}
+            return {masked(key): masked(item) for key, item in value.items()}
         return value
 
     try:
-        found = orjson.loads(text)
+        decoded = orjson.loads(text)
     except orjson.JSONDecodeError:
         return _masked(text, patterns, how)
-    done = masked(found)
-    return text if done == found else orjson.dumps(done).decode()
+    done = masked(decoded)
+    return text if done == decoded else orjson.dumps(done).decode()
 
 
 def _masked(text: str, patterns: Sequence[tuple[re.Pattern[str], str]], how: str) -> str:
@@ -392,8 +392,8 @@ def _widened(spans: list[_Span], start: int, end: int, label: str = "") -> list[
     """Return the spans with a part of the text joined to those that it overlaps, else as a span with the label."""
     over = _overlapping(spans, start, end)
     ends = [place for span in over for place in span[:2]] + [start, end]
-    whole = _Span(min(ends), max(ends), over[0].label if over else label)
-    return sorted([*(span for span in spans if span not in over), whole])
+    union = _Span(min(ends), max(ends), over[0].label if over else label)
+    return sorted([*(span for span in spans if span not in over), union])
 
 
 def _replaced(text: str, spans: list[_Span], start: int = 0, end: int | None = None) -> str:

@@ -131,10 +131,10 @@ class TableWriter:
         schema = schema.with_metadata({**schema.metadata, b"huggingface": json.dumps(_FEATURES)})
         out = self._open(schema, split)
         for place, transcript_id in enumerate(table["transcript_id"].to_pylist()):  # one recording in memory
-            found = self._audio(transcript_id)
-            if found is None:
+            recording = self._audio(transcript_id)
+            if recording is None:
                 self._losses[_NO_AUDIO] += 1
-            values = pa.array([found and {"bytes": found[1], "path": found[0]}], _AUDIO.type)
+            values = pa.array([recording and {"bytes": recording[1], "path": recording[0]}], _AUDIO.type)
             out.write_table(pa.table([*table.slice(place, 1).columns, values], schema))
 
     def _open(self, schema: pa.Schema, split: str | None) -> Any:
@@ -144,16 +144,16 @@ class TableWriter:
         return self._outs[split]
 
     def _add_partitioned(self, table: pa.Table) -> None:
-        kept = [field for field in table.schema if field.name not in self._partition_by]  # folders are columns
-        if not kept:
+        fields = [field for field in table.schema if field.name not in self._partition_by]  # folders are columns
+        if not fields:
             raise OptionError("every column is a column to partition by; leave one out of partition_by")
         folders = [_folders(name, table[name], self._losses) for name in self._partition_by]
         paths = pc.binary_join_element_wise(*folders, "/").dictionary_encode()
         places = paths.indices.to_numpy()
         order = np.argsort(places, kind="stable")
         ends = np.cumsum(np.bincount(places, minlength=len(paths.dictionary))).tolist()
-        metadata = with_pandas(pa.schema(kept, table.schema.metadata)).metadata
-        rows = table.select([field.name for field in kept]).take(pa.array(order)).replace_schema_metadata(metadata)
+        metadata = with_pandas(pa.schema(fields, table.schema.metadata)).metadata
+        rows = table.select([field.name for field in fields]).take(pa.array(order)).replace_schema_metadata(metadata)
         for path, start, end in zip(paths.dictionary.to_pylist(), [0, *ends], ends, strict=False):
             with self._folder.open(f"{self._below}{path}/part-{self._parts}.parquet") as file:
                 pq.write_table(rows.slice(start, end - start), file, compression="zstd", compression_level=1)
@@ -196,10 +196,10 @@ def arrow(df: pd.DataFrame, losses: Losses, name: str | None = None, schema: pa.
         )
     if named := [index for index in df.index.names if index is not None]:
         losses[_INDEX] += len(df) * len(named)
-    known = schema or (CORPUS_TABLES[name].arrow if name in CORPUS_TABLES else pa.schema([]))
+    fixed = schema or (CORPUS_TABLES[name].arrow if name in CORPUS_TABLES else pa.schema([]))
     fields, columns = [], []
     for place, column in enumerate(names):
-        field = known.field(column) if column in known.names else None
+        field = fixed.field(column) if column in fixed.names else None
         try:
             values = _values(df.iloc[:, place], None if field is None else field.type, losses)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as e:
@@ -233,10 +233,10 @@ def _text(value: object, losses: Losses) -> str | None:
     if not isinstance(value, str):
         losses[_AS_TEXT] += 1
     text = str(value)
-    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if whole != text:
+    repaired = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if repaired != text:
         losses[_SURROGATES] += 1
-    return whole
+    return repaired
 
 
 def _folders(name: str, column: pa.ChunkedArray, losses: Losses) -> pa.Array:
@@ -359,9 +359,9 @@ def _plain(column: pa.ChunkedArray, losses: Losses) -> pa.ChunkedArray:
 
 def _escaped(column: pa.ChunkedArray, losses: Losses) -> pa.ChunkedArray:
     risky = pc.fill_null(pc.match_substring_regex(column, _FORMULA), False)
-    if not (found := pc.sum(risky).as_py()):
+    if not (count := pc.sum(risky).as_py()):
         return column
-    losses[_ESCAPED] += found
+    losses[_ESCAPED] += count
     return pc.if_else(risky, pc.binary_join_element_wise("'", column, ""), column)
 
 

@@ -90,38 +90,38 @@ def partition_folder(column: str, value: str | None) -> str:
         >>> partition_folder("speaker", "Zoë 1/2")
         'speaker=Zoë 1%2F2'
     """
-    parts = (_ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", part) for part in (column, value or NULL_PARTITION))
+    parts = (_ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", part) for part in (column, value or NULL_PARTITION))
     return "=".join(parts)
 
 
-def check_target(given: object) -> None:
+def check_target(target: object) -> None:
     """Check that a path or URL was given."""
-    path = os.fspath(given) if isinstance(given, str | os.PathLike) else None
+    path = os.fspath(target) if isinstance(target, str | os.PathLike) else None
     if not isinstance(path, str) or not path or "\0" in path:
-        raise OptionError(f"a path or URL is needed, such as 'calls' or 's3://bucket/calls', got {shown(given)}")
+        raise OptionError(f"a path or URL is needed, such as 'calls' or 's3://bucket/calls', got {shown(target)}")
     try:
         Path(path).expanduser()
     except RuntimeError:
         raise OptionError(f"the home directory in {path!r} is unknown; pass the whole path") from None
 
 
-def store_settings(given: Mapping[str, Any] | None, values: type = object) -> dict[str, Any]:
+def store_settings(settings: Mapping[str, Any] | None, values: type = object) -> dict[str, Any]:
     """Return the settings of a remote store as a dict. Errors show none of them, because some are secret.
 
     Args:
         values: Type of each value. Default: any.
     """
-    if given is None:
+    if settings is None:
         return {}
-    if not isinstance(given, Mapping):
-        kind = type(given).__name__
+    if not isinstance(settings, Mapping):
+        kind = type(settings).__name__
         raise OptionError(f'settings of a store are a dict such as {{"region": "eu-west-1"}}, not of type {kind}')
-    for name, value in given.items():
+    for name, value in settings.items():
         if not isinstance(name, str):
             raise OptionError(f"names of settings of a store are text, not {type(name).__name__}")
         if not isinstance(value, values):
             raise OptionError(f"the setting {name} of a store must be {values.__name__}, got {type(value).__name__}")
-    return dict(given)
+    return dict(settings)
 
 
 def is_remote(target: str | os.PathLike[str]) -> bool:
@@ -151,10 +151,10 @@ def folder(target: str | os.PathLike[str], *, overwrite: bool = False) -> Iterat
         def check() -> None:
             if path.exists() and not (path.is_dir() and not any(path.iterdir())):
                 _check_free(target, overwrite=overwrite)
-                found = (one for one in path.rglob("*") if one.is_symlink() or not one.is_dir())
+                foreign = (entry for entry in path.rglob("*") if entry.is_symlink() or not entry.is_dir())
                 _check_written(
                     target,
-                    (one.relative_to(path).as_posix() for one in found),
+                    (entry.relative_to(path).as_posix() for entry in foreign),
                     lambda name: (path / name).open("rb"),
                     is_file=not path.is_dir(),
                     compare=True,
@@ -242,14 +242,14 @@ def _sweep(path: Path) -> None:
     """Delete what exports to this target left behind when they were killed. A running export is younger."""
     name = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{12}}\.tmp(\.old)?")
     with suppress(OSError):
-        for left in [one for one in path.parent.iterdir() if name.fullmatch(one.name)]:
-            newest = max(one.lstat().st_mtime for one in (left, *left.rglob("*")))
-            is_needed = left.suffix == ".old" and not path.exists()  # killed before the new one was in its place
+        for leftover in [entry for entry in path.parent.iterdir() if name.fullmatch(entry.name)]:
+            newest = max(entry.lstat().st_mtime for entry in (leftover, *leftover.rglob("*")))
+            is_needed = leftover.suffix == ".old" and not path.exists()  # killed before the new one was in its place
             if time.time() - newest > _LEFTOVER_AGE_S and not is_needed:
-                if left.is_dir():
-                    shutil.rmtree(left, ignore_errors=True)
+                if leftover.is_dir():
+                    shutil.rmtree(leftover, ignore_errors=True)
                 else:
-                    left.unlink()
+                    leftover.unlink()
 
 
 def _replace(hidden: Path, path: Path) -> None:
@@ -291,21 +291,21 @@ def _check_written(
     Args:
         compare: Also check that no file was edited since.
     """
-    shown = os.fspath(target)
+    place = os.fspath(target)
     if is_file:
-        raise ExportError(f"{shown!r} is a file, and a directory is to be written; choose another target")
+        raise ExportError(f"{place!r} is a file, and a directory is to be written; choose another target")
     listed, here = _listed(open_file), list(names)
     other = next((name for name in here if name not in listed and not _has_card(name, open_file)), None)
     if other is not None:
         raise ExportError(
-            f"{shown!r} is not replaced, because voxframe did not write {other!r} in it; choose another target, or "
+            f"{place!r} is not replaced, because voxframe did not write {other!r} in it; choose another target, or "
             "move your own files to another folder"
         )
     edited = [name for name in here if compare and listed.get(name) and _digest(open_file(name)) != listed[name]]
     if edited:
-        more = f" and {len(edited) - _NAMED} more" if len(edited) > _NAMED else ""
+        tail = f" and {len(edited) - _NAMED} more" if len(edited) > _NAMED else ""
         raise ExportError(
-            f"{shown!r} is not replaced, because {', '.join(map(repr, edited[:_NAMED]))}{more} changed since voxframe "
+            f"{place!r} is not replaced, because {', '.join(map(repr, edited[:_NAMED]))}{tail} changed since voxframe "
             "wrote it; to keep the changes, choose another target or move these files to another folder, otherwise "
             "delete the directory and export again"
         )
@@ -320,8 +320,8 @@ def _listed(open_file: Callable[[str], IO[bytes]]) -> dict[str, str]:
             for card in CARDS:
                 with suppress(OSError), open_file(f"{prefix}{card}") as file:
                     if CARD_MARK.encode() in file.read():
-                        found = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
-                        return {f"{prefix}{card}": "", f"{prefix}{CHECKSUMS}": ""} | found
+                        digests = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+                        return {f"{prefix}{card}": "", f"{prefix}{CHECKSUMS}": ""} | digests
     return {}
 
 

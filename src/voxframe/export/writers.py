@@ -126,9 +126,15 @@ def write(
         with folder(target, overwrite=overwrite) as into:
             writers: dict[str, TableWriter] = {}
             for table, df in named.items():
-                own = card.of_table(name_of(target), format, table or "data") if inside else None
+                table_card = card.of_table(name_of(target), format, table or "data") if inside else None
                 with TableWriter(
-                    into, table, format, losses, name_list(partition_by), escape_formulas=escape_formulas, card=own
+                    into,
+                    table,
+                    format,
+                    losses,
+                    name_list(partition_by),
+                    escape_formulas=escape_formulas,
+                    card=table_card,
                 ) as writer:
                     writer.add(df)
                 writers[table or "data"] = writer
@@ -180,7 +186,7 @@ def format_of(target: str | os.PathLike[str], format: str | None) -> str:  # noq
         near = nearest(format, [*FORMATS])
         raise OptionError(f"there is no format {format!r}{near}; available: {', '.join(FORMATS)}")
     suffix = _suffix(target)
-    fitting = [name for name, own in FORMATS.items() if own and own.lower() == suffix]
+    fitting = [name for name, ending in FORMATS.items() if ending and ending.lower() == suffix]
     if format is None and suffix[1:] in fitting:
         return suffix[1:]
     inner = _suffix(os.fspath(target)[: -len(suffix)]) if suffix in _COMPRESSED else ""
@@ -190,9 +196,9 @@ def format_of(target: str | os.PathLike[str], format: str | None) -> str:  # noq
             "and compress the file afterwards"
         )
     if fitting and format not in fitting:
-        given = "no format is given" if format is None else f"the format is {format}"
+        stated = "no format is given" if format is None else f"the format is {format}"
         raise OptionError(
-            f"{os.fspath(target)!r} ends in {suffix}, which is for {' and '.join(fitting)}, but {given}; pass "
+            f"{os.fspath(target)!r} ends in {suffix}, which is for {' and '.join(fitting)}, but {stated}; pass "
             f"{' or '.join(f'format={name!r}' for name in fitting)}, or a target without {suffix}"
         )
     return format or "parquet"
@@ -206,7 +212,11 @@ def write_card(
     format: str,  # noqa: A002
 ) -> None:
     """Write the data card of tables that are complete."""
-    tables = {name: (one.schema, one.rows, one.patterns) for name, one in writers.items() if one.schema is not None}
+    tables = {
+        name: (writer.schema, writer.rows, writer.patterns)
+        for name, writer in writers.items()
+        if writer.schema is not None
+    }
     card.write(into, name_of(target), format, tables)
 
 
@@ -228,10 +238,10 @@ def check_options(format: str, partition_by: str | Sequence[str], *, escape_form
 
 def check_partitions(partition_by: str | Sequence[str], columns: Mapping[str, Iterable[object]]) -> None:
     """Check that at least one table has each column to partition by; the other tables are not divided by it."""
-    known = {name: list(map(str, own)) for name, own in columns.items()}
+    by_table = {name: list(map(str, names)) for name, names in columns.items()}
     for column in name_list(partition_by):
-        if not any(column in own for own in known.values()):
-            there = "; ".join(f"{name} has {', '.join(own)}" for name, own in list(known.items())[:_NAMED])
+        if not any(column in names for names in by_table.values()):
+            there = "; ".join(f"{name} has {', '.join(names)}" for name, names in list(by_table.items())[:_NAMED])
             raise OptionError(f"cannot partition by {column!r}: no table has such a column; {there}")
 
 

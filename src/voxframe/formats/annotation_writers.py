@@ -100,8 +100,8 @@ def _eaf(tiers: dict[str, list[SpeechSegment]], losses: Losses) -> str:
         for s in segments:
             number += 1
             place = {"TIME_SLOT_REF1": slots[s.start], "TIME_SLOT_REF2": slots[s.end], "ANNOTATION_ID": f"a{number}"}
-            one = ET.SubElement(ET.SubElement(tier, "ANNOTATION"), "ALIGNABLE_ANNOTATION", place)
-            ET.SubElement(one, "ANNOTATION_VALUE").text = _xml(s.text, losses)
+            annotation = ET.SubElement(ET.SubElement(tier, "ANNOTATION"), "ALIGNABLE_ANNOTATION", place)
+            ET.SubElement(annotation, "ANNOTATION_VALUE").text = _xml(s.text, losses)
     ET.SubElement(
         root, "LINGUISTIC_TYPE", LINGUISTIC_TYPE_ID="default-lt", TIME_ALIGNABLE="true", GRAPHIC_REFERENCES="false"
     )
@@ -120,21 +120,21 @@ def _tiers(df: pd.DataFrame, purpose: str, losses: Losses, *, points: bool = Fal
     of_words = isinstance(df, pd.DataFrame) and "word_idx" in df
     segments = whole(df, purpose, losses, untimed=of_words)
     names = tier_names(segments)
-    found: dict[str, list[SpeechSegment]] = {}
+    by_name: dict[str, list[SpeechSegment]] = {}
     for run in grouped(segments):
         name = names[run[0].voice, run[0].channel]
         if of_words:
-            found.setdefault(name, []).append(joined(run))
+            by_name.setdefault(name, []).append(joined(run))
             name = f"{name} words"
-        found.setdefault(name, []).extend(s for s in run if s.timed)
-    taken = set(found)
+        by_name.setdefault(name, []).extend(s for s in run if s.timed)
+    used_names = set(by_name)
     tiers: dict[str, list[SpeechSegment]] = {}
-    for name, given in found.items():
-        lengthy = [s for s in given if s.end > s.start or not points]
+    for name, in_tier in by_name.items():
+        lengthy = [s for s in in_tier if s.end > s.start or not points]
         for n, layer in enumerate(_layers(lengthy)):
-            tiers[_free(name, taken) if n else name] = layer
-        for layer in _layers([s for s in given if s.end == s.start and points]):
-            tiers[_free(f"{name} (points)", taken)] = layer
+            tiers[_free(name, used_names) if n else name] = layer
+        for layer in _layers([s for s in in_tier if s.end == s.start and points]):
+            tiers[_free(f"{name} (points)", used_names)] = layer
     return tiers
 
 
@@ -150,31 +150,31 @@ def _layers(segments: list[SpeechSegment]) -> list[list[SpeechSegment]]:
     return layers
 
 
-def _free(wanted: str, taken: set[str]) -> str:
+def _free(base: str, names: set[str]) -> str:
     """Return the wanted name, numbered if a tier already has it, and add it to `taken`."""
-    name, n = wanted, 1
-    while name in taken:
+    name, n = base, 1
+    while name in names:
         n += 1
-        name = f"{wanted} ({n})"
-    taken.add(name)
+        name = f"{base} ({n})"
+    names.add(name)
     return name
 
 
 def tier_names(segments: list[SpeechSegment]) -> dict[tuple[str | None, str], str]:
     """Return a tier name for each speaker and channel, numbered if names would clash."""
     names: dict[tuple[str | None, str], str] = {}
-    taken: set[str] = set()
+    used_names: set[str] = set()
     for segment in segments:
         key = (segment.voice, segment.channel)
         if key in names:
             continue
-        wanted = name = segment.voice or "speech"
+        base = name = segment.voice or "speech"
         n = 1
-        while {name, f"{name} words"} & taken:
+        while {name, f"{name} words"} & used_names:
             n += 1
-            name = f"{wanted} ({n})"
+            name = f"{base} ({n})"
         names[key] = name
-        taken |= {name, f"{name} words"}
+        used_names |= {name, f"{name} words"}
     return names
 
 
@@ -210,10 +210,10 @@ def _quoted(text: str) -> str:
 
 def _xml(text: str, losses: Losses) -> str:
     """Return the text without U+FFFE and U+FFFF, the only characters left that XML cannot hold."""
-    held = text.replace("\ufffe", "").replace("\uffff", "")
-    if held != text:
+    cleaned = text.replace("\ufffe", "").replace("\uffff", "")
+    if cleaned != text:
         losses[_NONCHARACTERS] += 1
-    return held
+    return cleaned
 
 
 def _s(ms: int) -> str:
@@ -247,8 +247,8 @@ def label_studio(df: pd.DataFrame, *, audio: Mapping[str, str] | None = None, lo
     tasks = []
     with counted(losses, "labelstudio") as lost:
         if audio is None and {"audio_url", "transcript_id"} <= set(getattr(df, "columns", ())):
-            known = df.dropna(subset=["audio_url"]).drop_duplicates("transcript_id")
-            audio = dict(zip(map(str, known["transcript_id"]), known["audio_url"], strict=True))
+            with_audio = df.dropna(subset=["audio_url"]).drop_duplicates("transcript_id")
+            audio = dict(zip(map(str, with_audio["transcript_id"]), with_audio["audio_url"], strict=True))
         for transcript_id, segments in transcripts(df, "labelstudio", lost):
             names = tier_names(segments)
             result: list[dict[str, Any]] = []
@@ -280,8 +280,10 @@ def label_studio_config(df: pd.DataFrame) -> str:
         >>> print(label_studio_config(words).splitlines()[2].strip())
         <Label value="A"/>
     """
-    found = [speaker_of(name) for _, s in transcripts(df, "labelstudio", Losses()) for name in tier_names(s).values()]
-    labels = "".join(f"    <Label value={quoteattr(name)}/>\n" for name in dict.fromkeys(found))
+    speakers = [
+        speaker_of(name) for _, s in transcripts(df, "labelstudio", Losses()) for name in tier_names(s).values()
+    ]
+    labels = "".join(f"    <Label value={quoteattr(name)}/>\n" for name in dict.fromkeys(speakers))
     return (
         f'<View>\n  <Labels name="{_LABELS}" toName="{_AUDIO}">\n{labels}  </Labels>\n'
         f'  <Audio name="{_AUDIO}" value="${_AUDIO}"/>\n'
@@ -296,16 +298,18 @@ def regions(text: str, transcript_id: str | None) -> list[tuple[str, str, int, i
     mine = [task for task in tasks if task.get("data", {}).get("transcript_id") == transcript_id]
     if not mine:
         raise PayloadError(f"no task has the transcript_id {transcript_id!r} in its data; export the project as JSON")
-    done = [one for task in mine for one in task.get("annotations", ()) if not one.get("was_cancelled")]
+    done = [
+        annotation for task in mine for annotation in task.get("annotations", ()) if not annotation.get("was_cancelled")
+    ]
     if not done:
         raise PayloadError(f"the task of {transcript_id!r} has no annotation; submit it in Label Studio first")
-    last = max(done, key=lambda one: str(one.get("updated_at", "")))
-    found: dict[str, dict[str, Any]] = {}
-    for one in last.get("result", ()):
-        value = one.get("value", {})
+    last = max(done, key=lambda annotation: str(annotation.get("updated_at", "")))
+    by_id: dict[str, dict[str, Any]] = {}
+    for annotation in last.get("result", ()):
+        value = annotation.get("value", {})
         if {"start", "end"} <= value.keys():
             text = value.get("text")  # a list, or a string if a program made the annotation
-            found.setdefault(one["id"], {}).update({**value, "text": [text]} if isinstance(text, str) else value)
+            by_id.setdefault(annotation["id"], {}).update({**value, "text": [text]} if isinstance(text, str) else value)
     return [
         (
             str((value.get("labels") or ["speech"])[0]),
@@ -313,5 +317,5 @@ def regions(text: str, transcript_id: str | None) -> list[tuple[str, str, int, i
             round(value["start"] * 1000),
             round(value["end"] * 1000),
         )
-        for value in found.values()
+        for value in by_id.values()
     ]

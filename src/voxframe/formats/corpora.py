@@ -44,9 +44,9 @@ def chat(text: str) -> dict[str, Any]:
             turns[-1].source[mark] = content.strip()  # type: ignore[index]
         elif line.startswith("*"):
             code, times = mark[1:], _BULLET.search(content)
-            said = one_line(_CODES.sub(" ", _BULLET.sub(" ", content)))
+            spoken = one_line(_CODES.sub(" ", _BULLET.sub(" ", content)))
             start, end = (int(times[1]), int(times[2])) if times else (None, None)
-            turns.append(SpokenTurn(said, start, end, names.get(code, code), source={"chat": content.strip()}))
+            turns.append(SpokenTurn(spoken, start, end, names.get(code, code), source={"chat": content.strip()}))
     return {"headers": headers, **from_turns(turn for turn in turns if turn.text)}
 
 
@@ -58,16 +58,16 @@ def transcriber(text: str) -> dict[str, Any]:
     if re.search(r"<!DOCTYPE[^>]*\[", text):  # its entities could fill the memory
         raise PayloadError("a file of Transcriber has no entities of its own; remove [...] from <!DOCTYPE ...>")
     root = ET.fromstring(re.sub(r"<\?xml[^>]*\?>|<!DOCTYPE[^>]*>", "", text).strip())  # noqa: S314
-    people = {one.get("id", ""): dict(one.attrib) for one in root.iter("Speaker")}
+    people = {speaker.get("id", ""): dict(speaker.attrib) for speaker in root.iter("Speaker")}
     turns = list[SpokenTurn]()
     for turn in root.iter("Turn"):
         who = (turn.get("speaker") or "").split()
         parts = list(_passages(turn))
-        for n, (start, nth, said) in enumerate(parts):
+        for n, (start, nth, spoken) in enumerate(parts):
             end = next((later for later, _, _ in parts[n + 1 :] if later != start), turn.get("endTime"))
             code = who[min(nth, len(who) - 1)] if who else None
             name = None if code is None else people.get(code, {}).get("name") or code
-            turns.append(SpokenTurn(said, ms(start), ms(end), name, source=None if n else _marks(turn)))
+            turns.append(SpokenTurn(spoken, ms(start), ms(end), name, source=None if n else _marks(turn)))
     header: dict[str, Any] = {
         part.tag.lower(): xml_fields(part) for part in root if part.tag not in ("Speakers", "Episode")
     }
@@ -77,26 +77,26 @@ def transcriber(text: str) -> dict[str, Any]:
 
 def _marks(turn: ET.Element) -> dict[str, Any]:
     """Return what a turn has besides its speaker, times and text."""
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         name: value for name, value in turn.attrib.items() if name not in ("speaker", "startTime", "endTime")
     }
     marks = [{"mark": mark.tag, **mark.attrib} for mark in turn if mark.tag not in ("Sync", "Who")]
-    return found | ({"marks": marks} if marks else {})
+    return fields | ({"marks": marks} if marks else {})
 
 
 def _passages(turn: ET.Element) -> Iterator[tuple[str | None, int, str]]:
     """Yield start, number of the speaker and text of each passage of a turn."""
-    start, nth, said = turn.get("startTime"), 0, turn.text or ""
+    start, nth, text = turn.get("startTime"), 0, turn.text or ""
     for mark in turn:
         if mark.tag in ("Sync", "Who"):
-            if one_line(said):
-                yield start, nth, one_line(said)
-            said = ""
+            if one_line(text):
+                yield start, nth, one_line(text)
+            text = ""
             start = mark.get("time", start) if mark.tag == "Sync" else start
             nth = int(mark.get("nb") or 1) - 1 if mark.tag == "Who" else nth
-        said += f" {mark.tail or ''}"
-    if one_line(said):
-        yield start, nth, one_line(said)
+        text += f" {mark.tail or ''}"
+    if one_line(text):
+        yield start, nth, one_line(text)
 
 
 def otranscribe(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,9 +109,9 @@ def otranscribe(document: Mapping[str, Any]) -> dict[str, Any]:
     for line in html.split("\n"):
         pieces = _STAMP.split(line)
         for start, part in zip([None, *pieces[1::2]], pieces[::2], strict=True):
-            if said := one_line(unescape(_TAG.sub("", part))):
+            if text := one_line(unescape(_TAG.sub("", part))):
                 is_marked = any(tag not in _PARAGRAPH for tag in _TAG.findall(part))
-                turns.append(SpokenTurn(said, ms(start), source={"markup": part.strip()} if is_marked else None))
+                turns.append(SpokenTurn(text, ms(start), source={"markup": part.strip()} if is_marked else None))
     return from_turns(with_names(turns, carry=True))
 
 
@@ -120,12 +120,13 @@ def label_studio(document: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]
 
     Source: https://labelstud.io/templates/automatic_speech_recognition_segments.
     """
-    found = []
+    spoken = []
     for n, task in enumerate(document["tasks"]):
-        done = [one for one in task.get("annotations") or () if not one.get("was_cancelled")]
-        last = [*(task.get("predictions") or ())[:1], *sorted(done, key=lambda one: str(one.get("updated_at") or ""))][
-            -1:
-        ]
+        done = [annotation for annotation in task.get("annotations") or () if not annotation.get("was_cancelled")]
+        last = [
+            *(task.get("predictions") or ())[:1],
+            *sorted(done, key=lambda annotation: str(annotation.get("updated_at") or "")),
+        ][-1:]
         places: dict[str, dict[str, Any]] = {}
         for part in last[0]["result"] if last else ():
             value = part["value"]
@@ -137,14 +138,14 @@ def label_studio(document: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]
         data = task.get("data") or {}
         name = label(data.get("transcript_id")) or label(task.get("id")) or str(n)
         payload = from_turns(sorted((turn for turn in turns if turn.text), key=lambda turn: turn.start or 0))
-        found.append((name, {"id": label(data.get("transcript_id")), **payload}))
-    return found
+        spoken.append((name, {"id": label(data.get("transcript_id")), **payload}))
+    return spoken
 
 
 def _region(value: Mapping[str, Any]) -> SpokenTurn:
     text: str | Sequence[str] = value.get("text") or ""
-    said = one_line(text if isinstance(text, str) else " ".join(text))
+    line = one_line(text if isinstance(text, str) else " ".join(text))
     speaker = label((value.get("labels") or [None])[0])
-    more = {name: inner for name, inner in value.items() if name not in ("start", "end", "text", "labels")}
+    extra = {name: inner for name, inner in value.items() if name not in ("start", "end", "text", "labels")}
     speaker = None if speaker == "speech" else speaker
-    return SpokenTurn(said, ms(value["start"]), ms(value["end"]), speaker, source=more or None)
+    return SpokenTurn(line, ms(value["start"]), ms(value["end"]), speaker, source=extra or None)

@@ -33,13 +33,13 @@ _SPOKEN = frozenset({"words", "utterances"})
 
 def dataset_files(folder: Path) -> dict[str, list[Path]]:
     """Return the files of each table of a data set in a folder, or nothing if it has no table of words or turns."""
-    found: dict[str, list[Path]] = {}
+    by_table: dict[str, list[Path]] = {}
     for path in sorted(folder.iterdir()):
         name = path.name if path.is_dir() else path.stem
         files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path] if path.suffix in _SUFFIXES else []
         if name in TABLES and files and all(_has_ids(file) for file in files):
-            found.setdefault(name, []).extend(files)
-    return found if len(found) > 1 and found.keys() & _SPOKEN else {}
+            by_table.setdefault(name, []).extend(files)
+    return by_table if len(by_table) > 1 and by_table.keys() & _SPOKEN else {}
 
 
 def _has_ids(file: Path) -> bool:
@@ -113,7 +113,9 @@ def table_of(columns: Iterable[object]) -> Table | None:
     """Return which of our tables of words or turns has these columns, or None."""
     names = {*columns}
     marks = {"words": {"word_idx", "start_ms", "timing"}, "utterances": {"utterance_idx", "first_word_idx", "start_ms"}}
-    return next((TABLES[name] for name, own in marks.items() if {"transcript_id", "text", *own} <= names), None)
+    return next(
+        (TABLES[name] for name, required in marks.items() if {"transcript_id", "text", *required} <= names), None
+    )
 
 
 def payloads_of(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str | None, dict[str, Any]]]:
@@ -127,13 +129,13 @@ def payloads_of(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str | None
         df = tables[name]
         for row in df.astype(object).where(df.notna(), None).to_dict("records") if len(df) else ():
             rows.setdefault(str(row["transcript_id"]), {}).setdefault(name, []).append(row)
-    for transcript_id, found in rows.items():
+    for transcript_id, by_table in rows.items():
         payload: dict[str, Any] = {"id": transcript_id, "status": "completed"}
-        for name, some in found.items():
-            for row in some:
+        for name, group in by_table.items():
+            for row in group:
                 _put(payload, TABLES[name], row)
-        recording = (found.get("transcripts") or [{}])[0].get("recording")
-        yield recording, _whole(payload, found)
+        recording = (by_table.get("transcripts") or [{}])[0].get("recording")
+        yield recording, _whole(payload, by_table)
 
 
 def _put(payload: dict[str, Any], table: Table, row: Mapping[Any, Any]) -> None:
@@ -156,24 +158,24 @@ def _put(payload: dict[str, Any], table: Table, row: Mapping[Any, Any]) -> None:
     if row.get("extra"):
         _merge(item, orjson.loads(row["extra"]))
     if table.name == "transcripts":
-        known = {*CORPUS_TABLES["transcripts"].names, "audio"}
-        payload.update({name: value for name, value in row.items() if name not in known and value is not None})
+        columns = {*CORPUS_TABLES["transcripts"].names, "audio"}
+        payload.update({name: value for name, value in row.items() if name not in columns and value is not None})
 
 
 def _at(value: dict[str, Any], path: list[str], keys: list[Any]) -> dict[str, Any] | None:
     """Return the object at a path, after making it; None if a key is null."""
-    rest = list(keys)
+    remaining = list(keys)
     for part in path:
         name = part.removesuffix("[]")
         if part == "*":
-            name = rest[-1]
+            name = remaining[-1]
         if name is None:
             return None
         if not part.endswith("[]"):
             value = value.setdefault(name, {})
             continue
         items = value.setdefault(name, [])
-        if not rest or (index := rest.pop(0)) is None:
+        if not remaining or (index := remaining.pop(0)) is None:
             return None
         while len(items) <= int(index):
             items.append({})

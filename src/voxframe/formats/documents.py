@@ -28,8 +28,8 @@ def markdown(text: str, *, carry: bool = True) -> dict[str, Any]:
     for block in re.split(r"\n\s*\n", text.replace("\r\n", "\n")):
         line = _MARKS.sub("", one_line(block))
         bold = _BOLD.match(line)
-        rest = line[bold.end() :] if bold else line
-        paragraphs.append((_plain(bold[1]) if bold else "", _plain(rest)))
+        line_text = line[bold.end() :] if bold else line
+        paragraphs.append((_plain(bold[1]) if bold else "", _plain(line_text)))
     return _of_paragraphs(paragraphs, text if not any(bold for bold, _ in paragraphs) else None, carry=carry)
 
 
@@ -60,14 +60,14 @@ def read_docx(data: bytes, *, carry: bool = True) -> dict[str, Any]:
         raise PayloadError(f"not a Word document ({error}); check that the file is complete") from None
     paragraphs = []
     for paragraph in _inside(document):
-        bold, rest = "", ""
+        bold, plain = "", ""
         for run in paragraph.runs:
-            if run.bold and not rest.strip():
+            if run.bold and not plain.strip():
                 bold += run.text
             else:
-                rest += run.text
-        paragraphs.append((bold, rest))
-    text = "\n".join(bold + rest for bold, rest in paragraphs)
+                plain += run.text
+        paragraphs.append((bold, plain))
+    text = "\n".join(bold + plain for bold, plain in paragraphs)
     return _of_paragraphs(paragraphs, None if any(bold.strip() for bold, _ in paragraphs) else text, carry=carry)
 
 
@@ -87,15 +87,15 @@ def _of_paragraphs(paragraphs: list[tuple[str, str]], text: str | None, *, carry
     if text is not None:
         return plain("\n".join(_plain(_MARKS.sub("", line)) for line in text.split("\n")), carry=carry)
     turns = list[SpokenTurn]()
-    for bold, rest in paragraphs:
-        head = _HEAD.match(rest)
+    for bold, after_bold in paragraphs:
+        head = _HEAD.match(after_bold)
         time = _ANY_TIME.search(bold) or (head if head and head[1] else None)
         is_named = bold.strip() and (bold.rstrip().endswith(":") or (head and head[2]) or time)
         if is_named or (not bold.strip() and head and head[1]):
             name = one_line(_ANY_TIME.sub("", bold)).strip(" :-–—") or None  # noqa: RUF001
-            said = one_line(rest[head.end() if head else 0 :])
-            turns.append(SpokenTurn(said, ms(time[1]) if time else None, None, name))
-        elif said := one_line(bold + rest):
-            turns.append(SpokenTurn(said))
+            spoken = one_line(after_bold[head.end() if head else 0 :])
+            turns.append(SpokenTurn(spoken, ms(time[1]) if time else None, None, name))
+        elif spoken := one_line(bold + after_bold):
+            turns.append(SpokenTurn(spoken))
     heading = without_heading(turns)
     return heading | from_turns(turn for turn in with_names(turns, carry=carry) if turn.text)

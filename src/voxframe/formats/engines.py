@@ -78,8 +78,8 @@ def rev(document: Document) -> dict[str, Any]:
     """
     turns = []
     for monologue in document["monologues"]:
-        given = (monologue.get("speaker_info") or {}).get("display_name")
-        speaker = label(given) or label(monologue.get("speaker"))
+        name = (monologue.get("speaker_info") or {}).get("display_name")
+        speaker = label(name) or label(monologue.get("speaker"))
         words, opening = list[SpokenWord](), ""
         spaced = True
         for element in monologue["elements"]:
@@ -226,18 +226,18 @@ def speechmatics(document: Document) -> dict[str, Any]:
                 words.append(word)
             opening, hyphenated = "", False
     job = document.get("job") or {}
-    given = ((document.get("metadata") or {}).get("transcription_config") or {}).get("language")
-    found = language_fields(language if given == "auto" else given)
-    return from_words(words, id=job.get("id"), audio_duration=number(job.get("duration")), **found)
+    setting = ((document.get("metadata") or {}).get("transcription_config") or {}).get("language")
+    fields = language_fields(language if setting == "auto" else setting)
+    return from_words(words, id=job.get("id"), audio_duration=number(job.get("duration")), **fields)
 
 
 def gladia(document: Document) -> dict[str, Any]:
     """Read a result of Gladia's pre-recorded API, v2. Source: its API reference."""
     result = document.get("result", document)
-    found = result["transcription"]
+    transcription = result["transcription"]
     channels = (result.get("metadata") or {}).get("number_of_distinct_channels") or 1
     turns = []
-    for turn in found.get("utterances") or ():
+    for turn in transcription.get("utterances") or ():
         speaker = label(turn.get("speaker"))
         channel = label(turn.get("channel")) if channels > 1 else None
         words = [
@@ -249,11 +249,11 @@ def gladia(document: Document) -> dict[str, Any]:
         times = ms(turn.get("start")), ms(turn.get("end"))
         turns.append(SpokenTurn(turn["text"], *times, speaker, words, number(turn.get("confidence")), channel, turn))
     duration = number((result.get("metadata") or {}).get("audio_duration"))
-    languages = found.get("languages") or [None]
+    languages = transcription.get("languages") or [None]
     return from_turns(
         turns,
         id=document.get("id"),
-        text=found.get("full_transcript"),
+        text=transcription.get("full_transcript"),
         audio_duration=duration,
         **language_fields(languages[0]),
     )
@@ -272,17 +272,17 @@ def google(document: Document) -> Any:
         files = {
             uri: (file.get("inlineResult") or file).get("transcript") or {} for uri, file in answer["results"].items()
         }
-        return [(PurePath(uri).stem, _google_file(found.get("results") or ())) for uri, found in files.items()]
+        return [(PurePath(uri).stem, _google_file(response.get("results") or ())) for uri, response in files.items()]
     return _google_file(answer["results"])
 
 
 def _google_file(results: Sequence[Document]) -> dict[str, Any]:
-    found = [(result, result["alternatives"][0]) for result in results if result.get("alternatives")]
-    if found and any(word.get("speakerTag") for word in found[-1][1].get("words") or ()):
-        found = [found[-1]]
-    several = len({result.get("channelTag") for result, _ in found}) > 1
+    pairs = [(result, result["alternatives"][0]) for result in results if result.get("alternatives")]
+    if pairs and any(word.get("speakerTag") for word in pairs[-1][1].get("words") or ()):
+        pairs = [pairs[-1]]
+    several = len({result.get("channelTag") for result, _ in pairs}) > 1
     turns = []
-    for result, best in found:
+    for result, best in pairs:
         channel = label(result.get("channelTag")) if several else None
         words = [
             SpokenWord(
@@ -298,7 +298,7 @@ def _google_file(results: Sequence[Document]) -> dict[str, Any]:
         ]
         sure = number(best.get("confidence")) or None
         turns.append(turn_of(words, None, best.get("transcript"), sure, channel)._replace(source=result))
-    language = language_fields(found[0][0].get("languageCode") if found else None)
+    language = language_fields(pairs[0][0].get("languageCode") if pairs else None)
     turns = in_time(turns) if several else turns
     if any(word.speaker for turn in turns for word in turn.words):
         return from_words([word for turn in turns for word in turn.words], **language)
@@ -321,7 +321,9 @@ def is_google(document: Document) -> bool:
     results = answer.get("results") if isinstance(answer, Mapping) else None
     if isinstance(results, Mapping):
         return any(isinstance(file, Mapping) and file.keys() & _BATCH for file in results.values())
-    return isinstance(results, list) and any(isinstance(one, Mapping) and one.keys() & _RESULT for one in results)
+    return isinstance(results, list) and any(
+        isinstance(result, Mapping) and result.keys() & _RESULT for result in results
+    )
 
 
 def _deepgram_words(words: Sequence[Document] | None, channel: str | None) -> list[SpokenWord]:

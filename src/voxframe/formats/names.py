@@ -44,31 +44,31 @@ def spellings(texts: Sequence[str], size: int | None = None) -> tuple[str, ...]:
     A capitalised name with a colon counts if one repeats, or if half of the texts have one. Other spellings count if a
     quarter of the texts have them, and each name occurs twice on average: "(laughs)" and "note:" are no names.
     """
-    found, size = ["label"], size or len(texts)
+    kinds, size = ["label"], size or len(texts)
     for spelling in (*list(_SPELLINGS)[1:],):
-        open_texts = [text for text in texts if not split_name(text, found)[0]]
+        open_texts = [text for text in texts if not split_name(text, kinds)[0]]
         names = [match[1] for text in open_texts if (match := _SPELLINGS[spelling].match(text))]
         different = len(set(names))
         if spelling == "colon":
             is_used = different < len(names) or 2 * len(names) >= size
         else:
             is_used = 2 * different <= len(names) and 4 * len(names) >= size
-        found += [spelling] * (is_used and bool(names))
-    return tuple(found)
+        kinds += [spelling] * (is_used and bool(names))
+    return tuple(kinds)
 
 
-def split_name(text: str, known: Sequence[str] = _USUAL) -> tuple[str | None, str]:
+def split_name(text: str, forms: Sequence[str] = _USUAL) -> tuple[str | None, str]:
     """Split "Ann: Yes" into name and text. The name is None if there is none, and "" after ">>", another speaker.
 
     Example:
         >>> split_name("[SPEAKER_00]: Good day"), split_name("at 10: 30")
         (('SPEAKER_00', 'Good day'), (None, 'at 10: 30'))
     """
-    for spelling in known:
-        if found := _SPELLINGS[spelling].match(text):
-            return one_line(next(filter(None, found.groups()))) or None, one_line(text[found.end() :])
-    said = _UNNAMED.sub("", text)
-    return None if said == text else "", one_line(said)
+    for spelling in forms:
+        if match := _SPELLINGS[spelling].match(text):
+            return one_line(next(filter(None, match.groups()))) or None, one_line(text[match.end() :])
+    spoken = _UNNAMED.sub("", text)
+    return None if spoken == text else "", one_line(spoken)
 
 
 def by_line(text: str) -> str:
@@ -89,11 +89,11 @@ def with_prefixes(parts: Sequence[tuple[str | None, str, bool]], losses: Losses,
     for bracketed in (set[str](), odd, {voice for voice, _, _ in parts if voice}):
         before = {voice: f"[{voice}]: " if voice in bracketed else f"{voice}: " for voice, _, _ in parts if voice}
         lines = [f"{before[voice]}{text}" if voice and begins else text for voice, text, begins in parts]
-        known, last, wrong = spellings(lines), None, 0
+        forms, last, wrong = spellings(lines), None, 0
         for line, (voice, text, _) in zip(lines, parts, strict=True):
-            name, said = split_name(line, known)
+            name, spoken = split_name(line, forms)
             last = last if carry and name is None else name or None
-            wrong += last != voice or said != one_line(text)
+            wrong += last != voice or spoken != one_line(text)
         styles.append((wrong, lines))
     wrong, lines = min(styles, key=lambda pair: pair[0])
     losses[OTHER_NAME] += wrong
@@ -110,19 +110,19 @@ def with_names(turns: Sequence[SpokenTurn], *, carry: bool) -> list[SpokenTurn]:
         carry: Give turns without a name the name before them, and warn how many these are.
     """
     unnamed = [turn for turn in turns if turn.speaker is None]
-    known = spellings([line for turn in unnamed for line in turn.text.split("\n")], len(unnamed))
-    found, name, carried = list[SpokenTurn](), None, 0
-    parts = [part for turn in turns for part in _parts(turn, known)]
+    forms = spellings([line for turn in unnamed for line in turn.text.split("\n")], len(unnamed))
+    named, name, carried = list[SpokenTurn](), None, 0
+    parts = [part for turn in turns for part in _parts(turn, forms)]
     for turn in parts:
         speaker, text = turn.speaker, turn.text
         goes_on = speaker is None and name is not None and carry
         carried += goes_on
         name = name if goes_on else speaker or None
         placed = turn._replace(speaker=name, words=[word._replace(speaker=name) for word in turn.words])
-        if goes_on and found and _follows(found[-1], turn):
-            found[-1] = _joined(found[-1], placed)
+        if goes_on and named and _follows(named[-1], turn):
+            named[-1] = _joined(named[-1], placed)
         elif text:
-            found.append(placed)
+            named.append(placed)
     if carried:
         warnings.warn(
             f"{quantity(carried, 'caption or line', 'captions or lines')} of {len(parts)} without a speaker got the "
@@ -130,7 +130,7 @@ def with_names(turns: Sequence[SpokenTurn], *, carry: bool) -> list[SpokenTurn]:
             PayloadWarning,
             stacklevel=caller(),
         )
-    return found
+    return named
 
 
 def without_heading(turns: list[SpokenTurn]) -> dict[str, str]:
@@ -139,7 +139,7 @@ def without_heading(turns: list[SpokenTurn]) -> dict[str, str]:
     return {"heading": turns.pop(0).text} if is_headed and (turns[0].speaker, turns[0].start) == (None, None) else {}
 
 
-def _parts(turn: SpokenTurn, known: Sequence[str]) -> Iterator[SpokenTurn]:
+def _parts(turn: SpokenTurn, forms: Sequence[str]) -> Iterator[SpokenTurn]:
     """Yield the parts of a turn that begin with a name or a dash, with the name as speaker."""
     if turn.speaker is not None:
         yield turn._replace(text=one_line(turn.text))
@@ -148,16 +148,16 @@ def _parts(turn: SpokenTurn, known: Sequence[str]) -> Iterator[SpokenTurn]:
     is_dialogue = sum(_DASH.match(line) is not None for line in lines) > 1
     parts = list[tuple[str | None, str]]()
     for line in lines:
-        name, said = split_name(line, known)
+        name, spoken = split_name(line, forms)
         if name is None and is_dialogue and (dash := _DASH.match(line)):
-            name, said = "", one_line(line[dash.end() :])
+            name, spoken = "", one_line(line[dash.end() :])
         if name is None and parts:
-            parts[-1] = parts[-1][0], one_line(f"{parts[-1][1]} {said}")
+            parts[-1] = parts[-1][0], one_line(f"{parts[-1][1]} {spoken}")
         else:
-            parts.append((name, said))
-    for name, said in parts:
-        is_whole = len(parts) == 1 and said == one_line(turn.text)
-        yield turn._replace(text=said, speaker=name, words=turn.words if is_whole else ())
+            parts.append((name, spoken))
+    for name, spoken in parts:
+        is_whole = len(parts) == 1 and spoken == one_line(turn.text)
+        yield turn._replace(text=spoken, speaker=name, words=turn.words if is_whole else ())
 
 
 def _follows(before: SpokenTurn, turn: SpokenTurn) -> bool:

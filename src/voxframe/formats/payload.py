@@ -38,12 +38,12 @@ class Fields(dict[str, Any]):
     def rest(self) -> dict[str, Any]:
         """Return the fields that were not read, at every level; of lists, the items that have some."""
         self.kept = True
-        found = {}
+        values = {}
         for name, value in self.items():
             other = _rest(value) if name in self.read else value
             if name not in self.read or other:
-                found[name] = other
-        return found
+                values[name] = other
+        return values
 
 
 def tracked(value: Any) -> Any:
@@ -66,21 +66,21 @@ def unread(source: Mapping[str, Any] | None, *, of_item: bool) -> dict[str, Any]
     if source.kept:
         return {}
     reserved = _ITEM if of_item else _WHOLE
-    rest = source.rest()
-    found = {name: value for name, value in rest.items() if name not in reserved}
-    hidden = {name: value for name, value in rest.items() if name in reserved and value is not None}
-    return found | ({"source": hidden} if hidden else {})
+    fields = source.rest()
+    extra = {name: value for name, value in fields.items() if name not in reserved}
+    hidden = {name: value for name, value in fields.items() if name in reserved and value is not None}
+    return extra | ({"source": hidden} if hidden else {})
 
 
 def xml_fields(element: ET.Element) -> dict[str, Any]:
     """Return an XML element as JSON: attributes, text, and elements inside by name, without namespaces."""
-    found: dict[str, Any] = {name.rpartition("}")[2]: value for name, value in element.attrib.items()}
+    fields: dict[str, Any] = {name.rpartition("}")[2]: value for name, value in element.attrib.items()}
     if (element.text or "").strip():
-        found["text"] = (element.text or "").strip()
+        fields["text"] = (element.text or "").strip()
     for inner in element:
         if isinstance(inner.tag, str):
-            found.setdefault(inner.tag.rpartition("}")[2], []).append(xml_fields(inner))
-    return found
+            fields.setdefault(inner.tag.rpartition("}")[2], []).append(xml_fields(inner))
+    return fields
 
 
 class SpokenWord(NamedTuple):
@@ -135,8 +135,8 @@ def ms(seconds: Any) -> int | None:
 
 def number(value: Any) -> float | None:
     """Return a number, also from text; None if there is none or it is not finite."""
-    found = None if value is None or value == "" else float(value)
-    return found if found is not None and math.isfinite(found) else None
+    parsed = None if value is None or value == "" else float(value)
+    return parsed if parsed is not None and math.isfinite(parsed) else None
 
 
 def label(value: Any) -> str | None:
@@ -170,9 +170,9 @@ def in_time(spoken: Sequence[Spoken]) -> list[Spoken]:
     """Sort words or turns of several channels by start. One without a start follows the one before on its channel."""
     last: dict[str | None, int] = {}
     keys = []
-    for one in spoken:
-        last[one.channel] = last.get(one.channel, 0) if one.start is None else one.start
-        keys.append(last[one.channel])
+    for item in spoken:
+        last[item.channel] = last.get(item.channel, 0) if item.start is None else item.start
+        keys.append(last[item.channel])
     return [spoken[place] for place in sorted(range(len(spoken)), key=keys.__getitem__)]
 
 
@@ -180,14 +180,14 @@ def from_turns(turns: Iterable[SpokenTurn], **fields: Any) -> dict[str, Any]:
     """Return the payload of a transcript given as turns. Its list of words joins the words of the turns."""
     utterances, words = [], []
     for turn in turns:
-        given = turn.words or [
+        of_turn = turn.words or [
             SpokenWord(text, speaker=turn.speaker, channel=turn.channel) for text in split_words(turn.text)
         ]
-        spoken = [_word(word) for word in given]
+        spoken = [_word(word) for word in of_turn]
         words += spoken
-        said = turn.text or _joined(word["text"] for word in spoken)
+        spoken_text = turn.text or _joined(word["text"] for word in spoken)
         place = (turn.start, turn.end, turn.confidence, turn.speaker, turn.channel, turn.source)
-        utterances.append({**_word(SpokenWord(said, *place)), "words": spoken})
+        utterances.append({**_word(SpokenWord(spoken_text, *place)), "words": spoken})
     text = _characters(fields.pop("text", None) or "") or _joined(turn["text"] for turn in utterances)
     return {"status": "completed", "text": text, "words": words, "utterances": utterances, **fields}
 
@@ -223,12 +223,17 @@ def _word(word: SpokenWord) -> dict[str, Any]:
     A value outside 0-1, such as a log-likelihood, is no confidence.
     """
     sure = word.confidence
-    known = sure if sure is not None and 0 <= sure <= 1 else None
-    found = {"text": _characters(word.text).strip() or None, "start": word.start, "end": word.end, "confidence": known}
-    found["speaker"] = word.speaker
+    confidence = sure if sure is not None and 0 <= sure <= 1 else None
+    fields = {
+        "text": _characters(word.text).strip() or None,
+        "start": word.start,
+        "end": word.end,
+        "confidence": confidence,
+    }
+    fields["speaker"] = word.speaker
     if word.channel is not None:
-        found["channel"] = word.channel
-    return found | unread(word.source, of_item=True)
+        fields["channel"] = word.channel
+    return fields | unread(word.source, of_item=True)
 
 
 def _characters(text: str) -> str:

@@ -55,13 +55,13 @@ def counted(losses: Losses | None, what: str) -> Iterator[Losses]:
     if losses is not None:
         yield losses
         return
-    own: Losses = Counter()
-    yield own
-    warn(own, what)
+    counter: Losses = Counter()
+    yield counter
+    warn(counter, what)
 
 
 def warn(losses: Losses, what: str) -> None:
     """Warn about losses, if there are any."""
     if lost := +losses:  # unary plus drops zero counts
-        found = "; ".join(f"{count} {reason}" for reason, count in lost.items())
-        warnings.warn(f"{what} cannot hold every value exactly: {found}", ExportWarning, stacklevel=caller())
+        reasons = "; ".join(f"{count} {reason}" for reason, count in lost.items())
+        warnings.warn(f"{what} cannot hold every value exactly: {reasons}", ExportWarning, stacklevel=caller())

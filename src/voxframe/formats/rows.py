@@ -61,10 +61,10 @@ def from_table(
     of = _columns(df, dict(columns or {}))
     df = df.astype(object).where(df.notna(), None)
     ids = df[of["transcript_id"]] if "transcript_id" in of else pd.Series([None] * len(df), index=df.index)
-    found = []
+    payloads = []
     for name, rows in df.groupby(ids, sort=False, dropna=False) if len(df) else ():
-        found.append({"id": None if pd.isna(name) else str(name), **_payload(rows, of)})
-    return found
+        payloads.append({"id": None if pd.isna(name) else str(name), **_payload(rows, of)})
+    return payloads
 
 
 def of_text(text: str) -> list[tuple[str, dict[str, Any]]]:
@@ -135,24 +135,27 @@ def _columns(df: pd.DataFrame, given: dict[str, str]) -> dict[str, str]:
     if missing := [name for name in given.values() if name not in df.columns]:
         raise OptionError(f"the table has no column {shown(missing[0])}; it has {', '.join(map(str, df.columns))}")
     lower = {str(name).strip().lower().replace(" ", "_"): name for name in reversed(df.columns)}
-    found = dict(given)
+    columns = dict(given)
     for name, usual in _NAMES.items():
-        column = next((lower[one] for one in usual if one in lower and lower[one] not in found.values()), None)
-        if name not in found and column is not None:
-            found[name] = column
-    if "text" not in found:
+        column = next(
+            (lower[spelling] for spelling in usual if spelling in lower and lower[spelling] not in columns.values()),
+            None,
+        )
+        if name not in columns and column is not None:
+            columns[name] = column
+    if "text" not in columns:
         have = ", ".join(map(str, df.columns))
         raise OptionError(f'the table has no column with text; pass columns={{"text": ...}}, one of {have}')
-    return found
+    return columns
 
 
 def _payload(rows: pd.DataFrame, of: Mapping[str, str]) -> dict[str, Any]:
     turns = []
-    others = [name for name in rows.columns if name not in of.values()]
+    extras = [name for name in rows.columns if name not in of.values()]
     for row in rows.to_dict("records"):
         start, end = _time(row, of, "start"), _time(row, of, "end")
         at = {name: row[of[name]] for name in ("text", "speaker", "channel", "confidence") if name in of}
-        extra = {str(name): row[name] for name in others if row[name] is not None}
+        extra = {str(name): row[name] for name in extras if row[name] is not None}
         turns.append(
             SpokenTurn(
                 str(at["text"] or ""),

@@ -22,23 +22,25 @@ def ctm(text: str) -> list[tuple[str, dict[str, Any]]]:
     Source: the manual of NIST's sclite, "ctm", https://github.com/usnistgov/SCTK/blob/master/doc/infmts.htm. Scores
     outside 0-1, as in its example, are no confidence.
     """
-    found: dict[str, list[SpokenWord]] = {}
-    others: dict[str, list[str]] = {}
+    by_recording: dict[str, list[SpokenWord]] = {}
+    unused: dict[str, list[str]] = {}
     is_other = False
     for fields in _rows(text, "recording, channel, start, duration, word"):
         recording, channel, begin, length, word = fields[:5]
         if begin == "*":  # <ALT_BEGIN>, <ALT> and <ALT_END> have no times
             is_other = word == "<ALT>" or (is_other and word != "<ALT_END>")
         if is_other and word != "<ALT>":
-            others.setdefault(recording, []).append(" ".join(fields))
+            unused.setdefault(recording, []).append(" ".join(fields))
         if begin == "*" or is_other:
             continue
         start = ms(begin)
         end = None if start is None or length == "NA" else start + (ms(length) or 0)
         confidence = number(fields[5]) if len(fields) > 5 and fields[5] not in ("NA", "<NA>") else None
-        more = {"fields": fields[6:]} if len(fields) > 6 else None
-        found.setdefault(recording, []).append(SpokenWord(word, start, end, confidence, None, channel, more))
-    return [(name, _rest(text, others.get(name)) | from_words(_channels(words))) for name, words in found.items()]
+        extra = {"fields": fields[6:]} if len(fields) > 6 else None
+        by_recording.setdefault(recording, []).append(SpokenWord(word, start, end, confidence, None, channel, extra))
+    return [
+        (name, _rest(text, unused.get(name)) | from_words(_channels(words))) for name, words in by_recording.items()
+    ]
 
 
 def _rest(text: str, lines: Sequence[str] | None) -> dict[str, Any]:
@@ -53,27 +55,29 @@ def stm(text: str) -> list[tuple[str, dict[str, Any]]]:
     Source: the manual of NIST's sclite, "stm", https://github.com/usnistgov/SCTK/blob/master/doc/infmts.htm. "@" stands
     for no word.
     """
-    found: dict[str, list[SpokenTurn]] = {}
-    others: dict[str, list[str]] = {}
+    by_recording: dict[str, list[SpokenTurn]] = {}
+    unused: dict[str, list[str]] = {}
     for fields in _rows(text, "recording, channel, speaker, start, end"):
         recording, channel, speaker, start, end = fields[:5]
-        words, more = fields[5:], dict[str, str]()
+        words, extra = fields[5:], dict[str, str]()
         if words and words[0].startswith("<") and words[0].endswith(">"):  # labels, such as <o,f0,male>
-            more["labels"], words = words[0][1:-1], words[1:]
+            extra["labels"], words = words[0][1:-1], words[1:]
         if any("{" in word or word == "@" for word in words):
-            more["alternatives"] = " ".join(words)
-        said = " ".join(words)
-        while (first := _ALTERNATIVES.sub(r"\1", said)) != said:  # they may be nested
-            said = first
-        said = " ".join(word for word in said.split() if word != "@")
-        if said and said.lower() not in _IGNORED:
+            extra["alternatives"] = " ".join(words)
+        spoken = " ".join(words)
+        while (first := _ALTERNATIVES.sub(r"\1", spoken)) != spoken:  # they may be nested
+            spoken = first
+        spoken = " ".join(word for word in spoken.split() if word != "@")
+        if spoken and spoken.lower() not in _IGNORED:
             name = None if speaker == "unknown" else speaker
-            found.setdefault(recording, []).append(
-                SpokenTurn(said, ms(start), ms(end), name, channel=channel, source=more or None)
+            by_recording.setdefault(recording, []).append(
+                SpokenTurn(spoken, ms(start), ms(end), name, channel=channel, source=extra or None)
             )
         else:
-            others.setdefault(recording, []).append(" ".join(fields))
-    return [(name, _rest(text, others.get(name)) | from_turns(_channels(turns))) for name, turns in found.items()]
+            unused.setdefault(recording, []).append(" ".join(fields))
+    return [
+        (name, _rest(text, unused.get(name)) | from_turns(_channels(turns))) for name, turns in by_recording.items()
+    ]
 
 
 def rttm(text: str) -> dict[str, list[tuple[int, int, str]]]:
@@ -82,7 +86,7 @@ def rttm(text: str) -> dict[str, list[tuple[int, int, str]]]:
     Returns:
         Start and end in milliseconds and speaker of each turn, by recording.
     """
-    found: dict[str, list[tuple[int, int, str]]] = {}
+    turns: dict[str, list[tuple[int, int, str]]] = {}
     for fields in _rows(text):
         if fields[0] != "SPEAKER":
             continue
@@ -94,18 +98,18 @@ def rttm(text: str) -> dict[str, list[tuple[int, int, str]]]:
                 f"speaker, but is {' '.join(fields)[:60]!r}"
             ) from None
         if start is not None and length is not None:
-            found.setdefault(recording, []).append((start, start + length, speaker))
-    return found
+            turns.setdefault(recording, []).append((start, start + length, speaker))
+    return turns
 
 
 def turns_of_rttm(text: str) -> list[tuple[str, dict[str, Any]]]:
     """Read who speaks when from RTTM alone: turns without text, by recording. Other lines are in "other_lines"."""
-    others = [fields for fields in _rows(text) if fields[0] != "SPEAKER"]
-    found = []
+    unused = [fields for fields in _rows(text) if fields[0] != "SPEAKER"]
+    by_recording = []
     for name, turns in rttm(text).items():
-        rest = _rest(text, [" ".join(fields) for fields in others if fields[1:2] == [name]])
-        found.append((name, rest | from_turns([SpokenTurn("", *turn) for turn in sorted(turns)])))
-    return found
+        extra = _rest(text, [" ".join(fields) for fields in unused if fields[1:2] == [name]])
+        by_recording.append((name, extra | from_turns([SpokenTurn("", *turn) for turn in sorted(turns)])))
+    return by_recording
 
 
 def with_speakers(payload: Mapping[str, Any], text: str, recording: str | None = None) -> dict[str, Any]:
@@ -133,18 +137,20 @@ def with_speakers(payload: Mapping[str, Any], text: str, recording: str | None =
         ['Ann', None]
     """
     if not isinstance(payload, Mapping) or not isinstance(payload.get("words"), list):
-        given = "a dict without it" if isinstance(payload, Mapping) else type(payload).__name__
+        kind = "a dict without it" if isinstance(payload, Mapping) else type(payload).__name__
         raise PayloadError(
-            f"payload must be a dict with the list words, got {given}; pass the transcript as the service returned it"
+            f"payload must be a dict with the list words, got {kind}; pass the transcript as the service returned it"
         )
-    found = rttm(text) if isinstance(text, str) else {}
-    if not found:
+    by_recording = rttm(text) if isinstance(text, str) else {}
+    if not by_recording:
         raise PayloadError("text has no line that begins with SPEAKER; pass the content of an RTTM file, not its name")
-    if recording is None and len(found) != 1:
-        raise PayloadError(f"the RTTM file has {len(found)} recordings; pass recording=..., one of {', '.join(found)}")
-    turns = next(iter(found.values())) if recording is None else found.get(recording)
+    if recording is None and len(by_recording) != 1:
+        raise PayloadError(
+            f"the RTTM file has {len(by_recording)} recordings; pass recording=..., one of {', '.join(by_recording)}"
+        )
+    turns = next(iter(by_recording.values())) if recording is None else by_recording.get(recording)
     if turns is None:
-        raise PayloadError(f"the RTTM file has no recording {recording!r}; it has {', '.join(found)}")
+        raise PayloadError(f"the RTTM file has no recording {recording!r}; it has {', '.join(by_recording)}")
     begins, ends = (np.array([turn[side] for turn in turns], np.float64) for side in (0, 1))
 
     def speaker(start: Any, end: Any) -> str | None:
@@ -166,10 +172,10 @@ def with_speakers(payload: Mapping[str, Any], text: str, recording: str | None =
         )
         for word in own_words
     ]
-    kept = {name: value for name, value in payload.items() if name not in ("words", "utterances", "status")}
-    joined = from_words(words, **kept)
-    for word, own in zip(joined["words"], own_words, strict=True):  # turns have the same objects
-        word.update({**own, "speaker": word["speaker"]})
+    fields = {name: value for name, value in payload.items() if name not in ("words", "utterances", "status")}
+    joined = from_words(words, **fields)
+    for word, counterpart in zip(joined["words"], own_words, strict=True):  # turns have the same objects
+        word.update({**counterpart, "speaker": word["speaker"]})
     return joined
 
 

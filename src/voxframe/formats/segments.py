@@ -85,13 +85,13 @@ def transcripts(
     """
     check_columns(df, purpose)
     for transcript_id, rows in df.groupby("transcript_id", sort=False, dropna=False):
-        found = _segments(rows, losses, texts=purpose != "rttm")
-        in_order = purpose in _TEXTS and not any(s.timed for s in found)
-        kept = found if in_order else _placed(found if untimed else [s for s in found if s.timed], losses)
-        if dropped := len(found) - len(kept):
+        segments = _segments(rows, losses, texts=purpose != "rttm")
+        in_order = purpose in _TEXTS and not any(s.timed for s in segments)
+        placed = segments if in_order else _placed(segments if untimed else [s for s in segments if s.timed], losses)
+        if dropped := len(segments) - len(placed):
             losses[_UNTIMED_LEFT_OUT] += dropped
-        if kept:
-            yield "" if pd.isna(transcript_id) else str(transcript_id), kept
+        if placed:
+            yield "" if pd.isna(transcript_id) else str(transcript_id), placed
 
 
 def check_columns(df: object, purpose: str) -> None:
@@ -106,20 +106,20 @@ def check_columns(df: object, purpose: str) -> None:
         raise OptionError(f"{purpose} needs unique column names, but {twice[0]!r} occurs twice; rename or drop one")
     for name in _NUMBERS:
         if name in df and not pd.api.types.is_numeric_dtype(df[name]):
-            others = [value for value in df[name].dropna() if not isinstance(value, Real | Decimal)]
-            if others:
-                raise OptionError(f"{purpose} needs numbers in the column {name}, got {shown(others[0])}")
+            invalid = [value for value in df[name].dropna() if not isinstance(value, Real | Decimal)]
+            if invalid:
+                raise OptionError(f"{purpose} needs numbers in the column {name}, got {shown(invalid[0])}")
 
 
 def whole(df: pd.DataFrame, purpose: str, losses: Losses, *, untimed: bool = True) -> list[SpeechSegment]:
     """Return the segments of the only transcript."""
-    found = list(transcripts(df, purpose, losses, untimed=untimed))
-    if len(found) > 1:
+    pairs = list(transcripts(df, purpose, losses, untimed=untimed))
+    if len(pairs) > 1:
         raise OptionError(
-            f"{purpose} needs one transcript, got {len(found)}; select one, or write one file per transcript with "
+            f"{purpose} needs one transcript, got {len(pairs)}; select one, or write one file per transcript with "
             f"voxframe.export.write(df, directory, {purpose!r})"
         )
-    return found[0][1] if found else []
+    return pairs[0][1] if pairs else []
 
 
 def grouped(segments: list[SpeechSegment]) -> list[list[SpeechSegment]]:
@@ -170,7 +170,7 @@ def token(text: str, losses: Losses) -> str:
 
 def _segments(rows: pd.DataFrame, losses: Losses, *, texts: bool) -> list[SpeechSegment]:
     """Return the rows that have text, or all if `texts` is False, in their order. Rows without times get the time 0."""
-    found = []
+    segments = []
     columns = [_values(rows, name) for name in ("start_ms", "end_ms", "text", "confidence", "utterance_idx", *LIMITS)]
     for row, (start_ms, end_ms, text, confidence, turn, *known, voice, channel) in enumerate(
         zip(*columns, _voices(rows, losses), _values(rows, "channel"), strict=True)
@@ -185,19 +185,19 @@ def _segments(rows: pd.DataFrame, losses: Losses, *, texts: bool) -> list[Speech
                 None if None in known or known[1] < known[0] else (max(0, round(known[0])), max(0, round(known[1])))
             )
             turn = None if turn is None else int(turn)
-            one = one_line(str(channel or 1)) or "1"
-            found.append(SpeechSegment(start, end, line, voice, one, sure, timed, row, turn, limits))
+            track = one_line(str(channel or 1)) or "1"
+            segments.append(SpeechSegment(start, end, line, voice, track, sure, timed, row, turn, limits))
         elif timed and not text:
             losses[_TEXT_MISSING] += 1
-    return found
+    return segments
 
 
 def _times(start: Any, end: Any, losses: Losses) -> tuple[int, int, bool]:
-    known = [time for time in (start, end) if time is not None and math.isfinite(time)]
-    if not known:
+    times = [time for time in (start, end) if time is not None and math.isfinite(time)]
+    if not times:
         return 0, 0, False
-    begin = max(0, round(known[0]))
-    stop = max(begin, round(known[-1]))
+    begin = max(0, round(times[0]))
+    stop = max(begin, round(times[-1]))
     if (begin, stop) != (start, end):
         losses[_TIMES_CORRECTED] += 1
     return begin, stop, True
@@ -212,31 +212,31 @@ def _placed(segments: list[SpeechSegment], losses: Losses) -> list[SpeechSegment
     for n, s in enumerate(segments):
         if s.timed:
             places.setdefault((s.voice, s.channel), []).append(n)
-    found = []
+    placed = []
     for n, s in enumerate(segments):
         if s.timed:
-            found.append(s)
+            placed.append(s)
         elif around := places.get((s.voice, s.channel)):
             at = bisect(around, n)
             beside = segments[min(around[max(0, at - 1) : at + 1], key=lambda place: abs(place - n))]
-            found.append(s._replace(start=beside.start, end=beside.end))
+            placed.append(s._replace(start=beside.start, end=beside.end))
             losses[_UNTIMED_PLACED] += 1
-    return sorted(found, key=lambda s: s.start)
+    return sorted(placed, key=lambda s: s.start)
 
 
 def _voices(df: pd.DataFrame, losses: Losses) -> list[str | None]:
     """Return the speaker of each row: `speaker_name`, else `speaker`, else "channel" and the channel name."""
     columns = (_values(df, name) for name in ("speaker_name", "speaker", "channel"))
-    found = []
+    voices = []
     for name, label, channel in zip(*columns, strict=True):
-        given = next((str(value) for value in (name, label) if value is not None and one_line(str(value))), None)
-        if given is None and channel is not None and one_line(str(channel)):
-            given = f"channel {channel}"
-        voice = None if given is None else one_line(given)
-        if voice != given:
+        speaker = next((str(value) for value in (name, label) if value is not None and one_line(str(value))), None)
+        if speaker is None and channel is not None and one_line(str(channel)):
+            speaker = f"channel {channel}"
+        voice = None if speaker is None else one_line(speaker)
+        if voice != speaker:
             losses[_NAME_CHANGED] += 1
-        found.append(voice)
-    return found
+        voices.append(voice)
+    return voices
 
 
 def _values(df: pd.DataFrame, name: str) -> list[Any]:

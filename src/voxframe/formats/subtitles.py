@@ -36,13 +36,13 @@ def ass(text: str, *, carry: bool = True) -> dict[str, Any]:
     turns, comments = list[SpokenTurn](), []
     for event in document:
         fields = {name: value for name, value in event.as_dict().items() if value not in ("", 0, False, "Dialogue")}
-        said = by_line(event.plaintext)
-        if event.is_comment or event.is_drawing or not said:
+        spoken = by_line(event.plaintext)
+        if event.is_comment or event.is_drawing or not spoken:
             comments.append(fields)
             continue
-        kept = {name: value for name, value in fields.items() if name not in ("start", "end", "name", "text")}
-        kept |= {"markup": event.text} if one_line(event.text) != one_line(said) else {}
-        turns.append(SpokenTurn(said, event.start, event.end, event.name.strip() or None, source=kept))
+        extra = {name: value for name, value in fields.items() if name not in ("start", "end", "name", "text")}
+        extra |= {"markup": event.text} if one_line(event.text) != one_line(spoken) else {}
+        turns.append(SpokenTurn(spoken, event.start, event.end, event.name.strip() or None, source=extra))
     about = {"script_info": dict(document.info), "comments": comments}
     return {name: value for name, value in about.items() if value} | from_turns(with_names(turns, carry=carry))
 
@@ -76,14 +76,14 @@ def _spoken(
     speaker: str | None,
 ) -> Iterator[SpokenTurn]:
     """Yield the turns in an element, given the time at which its own begin and its speaker."""
-    own = _plain(element.attrib)
-    begin, until, length = (_time(own.get(name), settings) for name in ("begin", "end", "dur"))
+    fields = _plain(element.attrib)
+    begin, until, length = (_time(fields.get(name), settings) for name in ("begin", "end", "dur"))
     start = base + (begin or 0)
     if until is not None:
         end = base + until
     elif length is not None:
         end = start + length
-    code = own.get("agent")
+    code = fields.get("agent")
     speaker = speaker if code is None else people.get(code.split()[0]) or code
     inside = [inner for inner in element.iter() if inner is not element]
     if _tag(element) in ("body", "div") or any("begin" in _plain(inner.attrib) for inner in inside):
@@ -100,7 +100,7 @@ def _spoken(
             line.tail = f" {line.tail or ''}"
     if said := one_line("".join(element.itertext())):
         is_timed = begin is not None or base > 0 or end is not None
-        source = {name: value for name, value in own.items() if name not in _USED}
+        source = {name: value for name, value in fields.items() if name not in _USED}
         yield SpokenTurn(said, start if is_timed else None, end, speaker, source=source or None)
 
 
@@ -111,12 +111,12 @@ def _time(text: str | None, settings: Mapping[str, str]) -> int | None:
     rate = float(settings.get("frameRate", 30))
     multiplier = settings.get("frameRateMultiplier", "1 1").split()
     rate *= float(multiplier[0]) / float(multiplier[-1])
-    if found := _FRAMES.fullmatch(text):
-        hours, minutes, seconds, frames = found.groups()
+    if match := _FRAMES.fullmatch(text):
+        hours, minutes, seconds, frames = match.groups()
         return round((int(hours) * 3600 + int(minutes) * 60 + int(seconds) + float(frames) / rate) * 1000)
-    if found := _OFFSET.fullmatch(text):
-        unit = {**_UNITS, "f": 1000 / rate, "t": 1000 / float(settings.get("tickRate", 1))}[found[2]]
-        return round(float(found[1]) * unit)
+    if match := _OFFSET.fullmatch(text):
+        unit = {**_UNITS, "f": 1000 / rate, "t": 1000 / float(settings.get("tickRate", 1))}[match[2]]
+        return round(float(match[1]) * unit)
     return ms(text)
 
 

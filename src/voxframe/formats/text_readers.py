@@ -55,11 +55,11 @@ def srt(text: str, *, carry: bool = True) -> dict[str, Any]:
     at = [n for n, line in enumerate(lines) if _TIMES.match(line)]
     for n, until in zip(at, [*at[1:], len(lines) + 1], strict=True):
         numbered = until <= len(lines) and lines[until - 1].strip().isdigit()  # the number of the next cue
-        said = by_line(_SRT_TAG.sub("", _BREAK.sub("\n", "\n".join(lines[n + 1 : until - numbered]))))
-        if said and (times := _TIMES.match(lines[n])):
+        spoken = by_line(_SRT_TAG.sub("", _BREAK.sub("\n", "\n".join(lines[n + 1 : until - numbered]))))
+        if spoken and (times := _TIMES.match(lines[n])):
             settings = lines[n][times.end() :].strip()
             source = {"cue_settings": settings} if settings else None
-            turns.append(SpokenTurn(said, _ms(*times.groups()[:4]), _ms(*times.groups()[4:]), source=source))
+            turns.append(SpokenTurn(spoken, _ms(*times.groups()[:4]), _ms(*times.groups()[4:]), source=source))
     return from_turns(with_names(turns, carry=carry))
 
 
@@ -74,7 +74,7 @@ def webvtt(text: str, *, carry: bool = True) -> dict[str, Any]:
     before; these are read once. Source: W3C, "WebVTT: The Web Video Text Tracks Format".
     """
     turns, blocks = [], list[str]()
-    shown, until = list[str](), -1
+    visible, until = list[str](), -1
     rolls_up = _STAMP.search(text) is not None
     for cue in _cues(text):
         if isinstance(cue, str):
@@ -82,18 +82,18 @@ def webvtt(text: str, *, carry: bool = True) -> dict[str, Any]:
             continue
         start, end, lines, source = cue
         plain = [line for line in map(_clean, lines) if line]
-        known = range(min(len(shown), len(plain)), 0, -1) if rolls_up and start <= until else ()
-        repeated = next((n for n in known if shown[-n:] == plain[:n]), 0)
-        shown, until = plain or shown, end
+        overlaps = range(min(len(visible), len(plain)), 0, -1) if rolls_up and start <= until else ()
+        repeated = next((n for n in overlaps if visible[-n:] == plain[:n]), 0)
+        visible, until = plain or visible, end
         pieces = _VOICE.split("\n".join([line for line in lines if _clean(line)][repeated:]))
         named = _CUE_NAME.match(source.get("cue_id", ""))
-        for speaker, said in zip([named and named[1], *pieces[1::2]], pieces[::2], strict=True):
-            if clean := _clean(said):
+        for speaker, spoken in zip([named and named[1], *pieces[1::2]], pieces[::2], strict=True):
+            if clean := _clean(spoken):
                 name = None if speaker is None else one_line(unescape(speaker))
                 name = "" if name is not None and not any(map(str.isalnum, name)) else name
-                turns.append(SpokenTurn(clean, start, end, name, _stamped(said, start, name), source=source or None))
-    rest = {"webvtt": blocks} if blocks != ["WEBVTT"] else {}
-    return rest | from_turns(with_names(turns, carry=carry))
+                turns.append(SpokenTurn(clean, start, end, name, _stamped(spoken, start, name), source=source or None))
+    extra = {"webvtt": blocks} if blocks != ["WEBVTT"] else {}
+    return extra | from_turns(with_names(turns, carry=carry))
 
 
 def _clean(text: str) -> str:
@@ -129,9 +129,9 @@ def audacity(text: str, *, carry: bool = False) -> dict[str, Any]:
         if line.strip() and not line.startswith("\\"):
             if not is_labels(line):
                 raise PayloadError(f"line {n} must be start, end and label, between tabs, but is {line.strip()[:60]!r}")
-            start, end, *rest = line.split("\t", 2)
-            if said := one_line(" ".join(rest)):
-                turns.append(SpokenTurn(said, ms(start), ms(end)))
+            start, end, *label = line.split("\t", 2)
+            if spoken := one_line(" ".join(label)):
+                turns.append(SpokenTurn(spoken, ms(start), ms(end)))
     return from_turns(with_names(turns, carry=carry))
 
 
@@ -151,10 +151,10 @@ def plain(text: str, *, carry: bool = True) -> dict[str, Any]:
     Descript, Zoom, Teams and others. If turns have names and times, what stands before the first is kept in "heading".
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    rest = {"credit": lines.pop()} if lines and _CREDIT.fullmatch(lines[-1]) else {}
-    known = spellings([_SINCE.sub("", line) for line in lines])
+    extra = {"credit": lines.pop()} if lines and _CREDIT.fullmatch(lines[-1]) else {}
+    forms = spellings([_SINCE.sub("", line) for line in lines])
     turns = list[SpokenTurn]()
-    for line in _with_name_lines([_line(line, known) for line in lines]):
+    for line in _with_name_lines([_line(line, forms) for line in lines]):
         last = turns[-1] if turns else None
         if last and line.since is None and line.speaker is None:
             turns[-1] = last = last._replace(text=one_line(f"{last.text} {line.text}"))
@@ -165,11 +165,11 @@ def plain(text: str, *, carry: bool = True) -> dict[str, Any]:
             turns.append(SpokenTurn(line.text, line.since, None, line.speaker))
         if line.until is not None:
             turns[-1] = turns[-1]._replace(end=line.until)
-    rest |= without_heading(turns)
-    return rest | from_turns(with_names([turn for turn in turns if turn.text], carry=carry))
+    extra |= without_heading(turns)
+    return extra | from_turns(with_names([turn for turn in turns if turn.text], carry=carry))
 
 
-def _line(text: str, known: Sequence[str]) -> _Line:
+def _line(text: str, forms: Sequence[str]) -> _Line:
     """Return the times, the name and the rest of a line."""
     if in_words := _IN_WORDS.fullmatch(text):
         hours, minutes, seconds = (int(part or 0) for part in in_words.groups())
@@ -178,11 +178,11 @@ def _line(text: str, known: Sequence[str]) -> _Line:
     if since is None and (header := _HEADER.match(text)):
         return _Line(*_clocks(text[header.end(1 if header[1] else 2) :]), one_line(header[1] or header[2]), "")
     start, end = _clocks(since[0]) if since else (None, None)
-    said = text[since.end() if since else 0 : until.start() if until else len(text)]
-    speaker, said = split_name(said, known)
-    if start is None and speaker is not None and (since := _SINCE.match(said)):
-        (start, end), said = _clocks(since[0]), said[since.end() :]
-    return _Line(start, _clocks(until[0])[0] if until else end, speaker, said)
+    spoken = text[since.end() if since else 0 : until.start() if until else len(text)]
+    speaker, spoken = split_name(spoken, forms)
+    if start is None and speaker is not None and (since := _SINCE.match(spoken)):
+        (start, end), spoken = _clocks(since[0]), spoken[since.end() :]
+    return _Line(start, _clocks(until[0])[0] if until else end, speaker, spoken)
 
 
 def _with_name_lines(lines: Sequence[_Line]) -> list[_Line]:
@@ -205,8 +205,8 @@ def _with_name_lines(lines: Sequence[_Line]) -> list[_Line]:
     timed = sum(line.since is not None for line in lines)
     if 2 * len(set(names)) > len(names) or 2 * len(names) < timed:
         return list(lines)
-    given = dict(zip(places, names, strict=True))
-    return [line._replace(speaker=given[n], text="") if n in given else line for n, line in enumerate(lines)]
+    names_at = dict(zip(places, names, strict=True))
+    return [line._replace(speaker=names_at[n], text="") if n in names_at else line for n, line in enumerate(lines)]
 
 
 def _clocks(text: str) -> tuple[int | None, int | None]:
@@ -237,11 +237,11 @@ def _cues(text: str) -> Iterator[str | tuple[int, int, list[str], dict[str, str]
         if before and (not at or before.startswith("WEBVTT")):
             yield before
         for n, until in zip(at, [*at[1:], len(lines)], strict=False):
-            said = [part for part in lines[n + 1 : until] if part.strip()]
-            if said and (times := _TIMES.match(lines[n])):
+            texts = [part for part in lines[n + 1 : until] if part.strip()]
+            if texts and (times := _TIMES.match(lines[n])):
                 about = {"cue_id": before if n == at[0] else "", "cue_settings": lines[n][times.end() :].strip()}
                 source = {name: value for name, value in about.items() if value}
-                yield _ms(*times.groups()[:4]), _ms(*times.groups()[4:]), said, source
+                yield _ms(*times.groups()[:4]), _ms(*times.groups()[4:]), texts, source
 
 
 def lines_of(text: str) -> list[str]:

@@ -54,9 +54,9 @@ def textgrid(text: str) -> dict[str, Any]:
 def textgrid_tiers(text: str) -> list[Tier]:
     """Return the tiers of a TextGrid."""
     tokens = [
-        float(found[2]) if found[1] is None else found[1].replace('""', '"')
-        for found in _TOKEN.finditer(text)
-        if found[1] is not None or found[2] is not None
+        float(match[2]) if match[1] is None else match[1].replace('""', '"')
+        for match in _TOKEN.finditer(text)
+        if match[1] is not None or match[2] is not None
     ]
     if tokens[:1] not in (["ooTextFile"], ["ooTextFile short"]) or tokens[1:2] != ["TextGrid"]:
         raise PayloadError(
@@ -118,26 +118,28 @@ def _eaf_tiers(root: ET.Element) -> list[Tier]:
     times = {key: None if value is None else int(value) + origin for key, value in slots.items()}
     order = {key: n for n, key in enumerate(slots)}
     annotations = {
-        tier: [one for one in tier.iter() if one.tag in ("ALIGNABLE_ANNOTATION", "REF_ANNOTATION")]
+        tier: [annotation for annotation in tier.iter() if annotation.tag in ("ALIGNABLE_ANNOTATION", "REF_ANNOTATION")]
         for tier in root.iter("TIER")
     }
-    known = {one.get("ANNOTATION_ID"): one for found in annotations.values() for one in found}
-    siblings = {tier: Counter(one.get("ANNOTATION_REF") for one in found) for tier, found in annotations.items()}
-    tier_of = {one: tier for tier, found in annotations.items() for one in found}
+    by_id = {annotation.get("ANNOTATION_ID"): annotation for group in annotations.values() for annotation in group}
+    siblings = {
+        tier: Counter(annotation.get("ANNOTATION_REF") for annotation in group) for tier, group in annotations.items()
+    }
+    tier_of = {annotation: tier for tier, group in annotations.items() for annotation in group}
 
-    def span(one: ET.Element) -> tuple[int | None, int | None]:
-        for _ in known:  # not endless if annotations refer to each other
-            above = known.get(one.get("ANNOTATION_REF"))
-            if above is None or siblings[tier_of[one]][one.get("ANNOTATION_REF")] > 1:
+    def span(annotation: ET.Element) -> tuple[int | None, int | None]:
+        for _ in by_id:  # not endless if annotations refer to each other
+            above = by_id.get(annotation.get("ANNOTATION_REF"))
+            if above is None or siblings[tier_of[annotation]][annotation.get("ANNOTATION_REF")] > 1:
                 break
-            one = above
-        return times.get(one.get("TIME_SLOT_REF1")), times.get(one.get("TIME_SLOT_REF2"))
+            annotation = above
+        return times.get(annotation.get("TIME_SLOT_REF1")), times.get(annotation.get("TIME_SLOT_REF2"))
 
     tiers = []
-    for tier, found in annotations.items():
-        found.sort(key=lambda one: order.get(one.get("TIME_SLOT_REF1"), -1))
-        said = [(one.findtext("ANNOTATION_VALUE") or "", *span(one)) for one in found]
-        read = _tier(tier.get("TIER_ID", ""), [row for row in said if row[0].strip()])
+    for tier, group in annotations.items():
+        group.sort(key=lambda annotation: order.get(annotation.get("TIME_SLOT_REF1"), -1))
+        rows = [(annotation.findtext("ANNOTATION_VALUE") or "", *span(annotation)) for annotation in group]
+        read = _tier(tier.get("TIER_ID", ""), [row for row in rows if row[0].strip()])
         tiers.append(read._replace(words_of=tier.get("PARENT_REF") or read.words_of))
     by_name = {tier.name: tier for tier in tiers}
     people = {tier.get("TIER_ID"): tier.get("PARTICIPANT") for tier in annotations}
@@ -203,27 +205,27 @@ def _joined(tiers: Sequence[Tier]) -> dict[str, Any]:
                 (low, SpokenTurn(word.text, word.start, word.end, word.speaker), tier.name)
                 for low, _, word in _placed(tier)
             ]
-    for found in words.values():
-        found.sort(key=lambda placed: placed.low)
+    for in_turn in words.values():
+        in_turn.sort(key=lambda placed: placed.low)
     if not spoken:
         placed = sorted(chain.from_iterable(words.values()), key=lambda p: p.low)
-        return from_words([one.word for one in placed], **_unused(tiers, [one.word for one in placed]))
+        return from_words([item.word for item in placed], **_unused(tiers, [item.word for item in placed]))
     turns = [
         turn._replace(words=_inside(turn, [words[key] for key in words if key[0] in (name, turn.speaker)]))
-        for _, turn, name in sorted(spoken, key=lambda one: one[0])
+        for _, turn, name in sorted(spoken, key=lambda item: item[0])
     ]
-    said: list[SpokenWord | SpokenTurn] = [
+    spans: list[SpokenWord | SpokenTurn] = [
         *(word for turn in turns for word in turn.words),
         *(turn for _, turn, _ in spoken),
     ]
-    return from_turns(turns, **_unused(tiers, said))
+    return from_turns(turns, **_unused(tiers, spans))
 
 
-def _unused(tiers: Sequence[Tier], said: Sequence[SpokenWord | SpokenTurn]) -> dict[str, Any]:
+def _unused(tiers: Sequence[Tier], spoken: Sequence[SpokenWord | SpokenTurn]) -> dict[str, Any]:
     """Return the tiers that are not wholly among the turns and words, such as phones, as a field of the payload."""
-    there = Counter((one.text, one.start, one.end) for one in said)
-    left = [tier for tier in tiers if any(row not in there for row in tier.rows)]
-    return {"tiers": [{"name": tier.name, "rows": tier.rows} for tier in left]} if left else {}
+    there = Counter((item.text, item.start, item.end) for item in spoken)
+    unread = [tier for tier in tiers if any(row not in there for row in tier.rows)]
+    return {"tiers": [{"name": tier.name, "rows": tier.rows} for tier in unread]} if unread else {}
 
 
 def _placed(tier: Tier) -> list[_Placed]:
@@ -247,7 +249,7 @@ def _inside(turn: SpokenTurn, tiers: Sequence[Sequence[_Placed]]) -> list[Spoken
     for words in tiers:
         first = bisect_left(words, float(turn.start), key=lambda placed: placed.low)
         last = bisect_right(words, float(turn.end), key=lambda placed: placed.low)
-        found = [placed.word for placed in words[first:last] if placed.high <= turn.end]
-        if join_words(" ".join(word.text for word in found).split()) == text:
-            return found
+        inside = [placed.word for placed in words[first:last] if placed.high <= turn.end]
+        if join_words(" ".join(word.text for word in inside).split()) == text:
+            return inside
     return []

@@ -105,8 +105,8 @@ def _as_word(turn: SpokenTurn) -> SpokenWord:
 
 def _word(word: Document, unit: str, names: Mapping[str, str], speaker: str | None) -> SpokenWord:
     start, end = _times(word, unit)
-    own = speaker_of(word, names)
-    return SpokenWord(str(first(word, _TEXT) or ""), start, end, _sure(word), own or speaker, None, word)
+    of_word = speaker_of(word, names)
+    return SpokenWord(str(first(word, _TEXT) or ""), start, end, _sure(word), of_word or speaker, None, word)
 
 
 def _items(document: Document) -> Sequence[Document]:
@@ -115,8 +115,8 @@ def _items(document: Document) -> Sequence[Document]:
         return [item for item in document["segments"] if isinstance(item, Mapping)]
     for name in _LISTS:
         if is_spoken(_peek(document, name)) and not _is_native(name, _peek(document, name)):
-            found: Sequence[Document] = document[name]
-            return [item for item in found if isinstance(item, Mapping)]
+            items: Sequence[Document] = document[name]
+            return [item for item in items if isinstance(item, Mapping)]
     return ()
 
 
@@ -176,16 +176,16 @@ def _is_value(value: Any) -> bool:
 
 def speaker_of(item: Document, names: Mapping[str, str]) -> str | None:
     """Return the speaker of an object, in any of the common spellings, by name if there is a table of names."""
-    given = first(item, _SPEAKER)
-    if isinstance(given, Mapping):
-        given = first(given, ("name", "label", "id"))
-    found = label(given)
-    return None if found is None else names.get(found, found)
+    value = first(item, _SPEAKER)
+    if isinstance(value, Mapping):
+        value = first(value, ("name", "label", "id"))
+    name = label(value)
+    return None if name is None else names.get(name, name)
 
 
 def _names(document: Document) -> dict[str, str]:
     """Return names by label, from a table beside the segments: an object, or a list of objects."""
-    found = {}
+    names = {}
     spelled = {_plain(name): name for name in document}
     for field in ("speakers", "speaker_names", "speaker_map", "speaker_labels", "participants"):
         table = document.get(spelled.get(_plain(field), field))
@@ -199,8 +199,8 @@ def _names(document: Document) -> dict[str, str]:
         for key, value in pairs:
             name = first(value, ("name", "display_name")) if isinstance(value, Mapping) else value
             if key is not None and isinstance(name, str) and name.strip():
-                found[str(key)] = name
-    return found
+                names[str(key)] = name
+    return names
 
 
 def _sure(item: Document) -> float | None:
@@ -224,8 +224,8 @@ def _times(item: Document, unit: str) -> tuple[int | None, int | None]:
 
 def _ms(exact: Any, value: Any, unit: str) -> int | None:
     """Return a time in milliseconds, given as such or in a unit."""
-    whole = exact if exact is not None else value if unit == "ms" else None
-    return ms(value) if whole is None else round(float(whole))
+    milliseconds = exact if exact is not None else value if unit == "ms" else None
+    return ms(value) if milliseconds is None else round(float(milliseconds))
 
 
 def _unit(items: Sequence[Document]) -> str:
@@ -246,12 +246,12 @@ def _unit(items: Sequence[Document]) -> str:
 def _with_words(turns: Sequence[SpokenTurn], words: Sequence[SpokenWord]) -> list[SpokenTurn]:
     """Give each word to the last turn that starts before its middle."""
     starts = [turn.start or 0 for turn in turns]
-    found: list[list[SpokenWord]] = [[] for _ in turns]
+    by_turn: list[list[SpokenWord]] = [[] for _ in turns]
     for word in words:
         start = word.start or 0
         middle = (start + (start if word.end is None else word.end)) / 2
-        found[max(bisect_right(starts, middle) - 1, 0)].append(word)
-    return [turn._replace(words=mine) for turn, mine in zip(turns, found, strict=True)]
+        by_turn[max(bisect_right(starts, middle) - 1, 0)].append(word)
+    return [turn._replace(words=mine) for turn, mine in zip(turns, by_turn, strict=True)]
 
 
 def whisper_cpp(document: Document) -> dict[str, Any]:

@@ -38,29 +38,29 @@ def tables_together(documents: Sequence[Any], ids: Sequence[str]) -> list[dict[s
     except (FastPathUnsupported, RecursionError):
         return None
     owners, starts, counts = turns
-    spoken = [turn for one in documents for turn in one.utterances or ()]
+    spoken = [turn for payload in documents for turn in payload.utterances or ()]
     lacking = any((turn.start is None or turn.end is None) and n for turn, n in zip(spoken, counts, strict=True))
     if lacking or lacks_times(arrays["words"]["start_ms"], arrays["words"]["end_ms"]):  # these are shared one by one
         return None
     limits = [(turn.start, turn.end, given_timing(turn.start, turn.end)) for turn in spoken]
     arrays["words"] |= {"utterance_idx": owners, TIMING.name: own_times(len(owners))}
     arrays["topics"] |= levels(arrays["topics"]["label"])
-    ends = np.cumsum([len(one.utterances or ()) for one in documents]).tolist()
+    ends = np.cumsum([len(payload.utterances or ()) for payload in documents]).tolist()
     rows["utterances"] = [
         turn_rows(
-            one.utterances or (),
+            payload.utterances or (),
             limits[start:end],
             starts[start:end],
             counts[start:end],
             _REST,
         )
-        for one, start, end in zip(documents, [0, *ends], ends, strict=False)
+        for payload, start, end in zip(documents, [0, *ends], ends, strict=False)
     ]
     names = pa.array(ids, TEXT)
-    found = {name: _of_columns(name, names, arrays[name]) for name in arrays}
-    found |= {name: _of_rows(name, names, rows[name]) for name in rows}
-    found["utterance_words"] = no_rows("utterance_words"), np.zeros(len(ids), np.int64)
-    tables = {name: _split(name, *found[name]) for name in TRANSCRIPT_TABLES}
+    by_name = {name: _of_columns(name, names, arrays[name]) for name in arrays}
+    by_name |= {name: _of_rows(name, names, rows[name]) for name in rows}
+    by_name["utterance_words"] = no_rows("utterance_words"), np.zeros(len(ids), np.int64)
+    tables = {name: _split(name, *by_name[name]) for name in TRANSCRIPT_TABLES}
     return [{name: tables[name][place] for name in TRANSCRIPT_TABLES} for place in range(len(ids))]
 
 
@@ -77,7 +77,7 @@ def _words(documents: Sequence[Any]) -> tuple[Lists, tuple[pa.Array, Ints, Ints]
     turn: list[int] = []
     lengths = []
     for document in documents:
-        in_turns = [one.words for one in document.utterances or ()]
+        in_turns = [spoken.words for spoken in document.utterances or ()]
         if in_turns and not (is_null(document.words) or repeated(document.words, in_turns)):
             raise FastPathUnsupported
         parts += in_turns or [document.words]

@@ -129,8 +129,8 @@ def _labelled(
     labelled["utterance_words"] = _words_apart(others, owner[apart], tables["utterance_words"].schema)
     for name in labelled.keys() & {"sentences", "paragraphs"}:
         places = zip(*(labelled[name][column].to_pylist() for column in ("first_word_idx", "word_count")), strict=True)
-        own = [set(speakers[first : first + count] if first is not None else ()) for first, count in places]
-        now = zip(own, labelled[name]["speaker"].to_pylist(), strict=True)
+        labels = [set(speakers[first : first + count] if first is not None else ()) for first, count in places]
+        now = zip(labels, labelled[name]["speaker"].to_pylist(), strict=True)
         labelled[name] = _with(
             labelled[name], speaker=[(of_it.pop() if len(of_it) == 1 else None) if of_it else old for of_it, old in now]
         )
@@ -164,11 +164,11 @@ def _turns_of(words: pa.Table, owner: Ints, schema: pa.Schema) -> pa.Table:
     """Return the table `utterances` of words whose turns are known."""
     rows = []
     for idx, (first, count) in _located(owner).items():
-        own = words.take(pa.array(np.flatnonzero(owner == idx))).to_pydict()
-        old = [t if o is None else o for t, o in zip(own["text"], own[TEXT_ORIGINAL.name], strict=True)]
-        start, end = _extent_of(own["start_ms"], own["end_ms"])
-        text = _joined(own["text"])
-        row = {name: own[name][0] for name in ("transcript_id", "speaker", "channel")}
+        values = words.take(pa.array(np.flatnonzero(owner == idx))).to_pydict()
+        old = [t if o is None else o for t, o in zip(values["text"], values[TEXT_ORIGINAL.name], strict=True)]
+        start, end = _extent_of(values["start_ms"], values["end_ms"])
+        text = _joined(values["text"])
+        row = {name: values[name][0] for name in ("transcript_id", "speaker", "channel")}
         row |= {"utterance_idx": idx, "text": text, "start_ms": start, "end_ms": end, "word_count": count}
         rows.append(row | {"first_word_idx": first, TEXT_ORIGINAL.name: _joined(old) if _joined(old) != text else None})
     return pa.Table.from_pylist(rows, schema)
@@ -304,7 +304,7 @@ def _words(words: pa.Table, turns: TurnEdits, service: _ServiceTurns) -> _Words:
         for turn, word in new
     ]
     schema = with_original(WORDS.empty, "words").schema
-    whole = pa.concat_tables(
+    joined = pa.concat_tables(
         [
             with_original(words.take(pa.array(kept)), "words").cast(schema),
             pa.Table.from_pylist(rows, schema),
@@ -313,7 +313,7 @@ def _words(words: pa.Table, turns: TurnEdits, service: _ServiceTurns) -> _Words:
     order = np.argsort(np.concatenate([kept, [word.place for _, word in new]]), kind="stable")
     row = np.concatenate([kept, np.array([word.row for _, word in new], np.int64)])[order]
     turn = np.concatenate([service.owner[kept], np.array([turn.idx for turn, _ in new], np.int64)])[order]
-    table = whole.take(pa.array(order))
+    table = joined.take(pa.array(order))
     table = _with(table, word_idx=np.arange(len(order)))
     return _Words(table, row, turn, words["text"].to_pylist(), service.loaded)
 
@@ -387,7 +387,7 @@ def _utterance_words(table: pa.Table, turns: TurnEdits, words: _Words) -> pa.Tab
     table, places = with_original(table, "utterance_words"), _located(words.turn)
     idx = table["utterance_idx"].to_numpy()
     gone = [*turns.loaded, *(set(np.unique(idx).tolist()) - turns.turns.keys())]
-    whole = table.filter(pa.array(~np.isin(idx, gone)))
+    remaining = table.filter(pa.array(~np.isin(idx, gone)))
     rows = [
         {"utterance_idx": turn.idx, "word_idx": n, **_of_word(turn, word)}
         for turn in turns.turns.values()
@@ -397,8 +397,10 @@ def _utterance_words(table: pa.Table, turns: TurnEdits, words: _Words) -> pa.Tab
     if rows:
         first = (words.table if words.table.num_rows else table)["transcript_id"][0].as_py()
         new = pa.Table.from_pylist([{"transcript_id": first, **row} for row in rows], table.schema)
-        whole = pa.concat_tables([whole, new]).sort_by([("utterance_idx", "ascending"), ("word_idx", "ascending")])
-    return whole
+        remaining = pa.concat_tables([remaining, new]).sort_by(
+            [("utterance_idx", "ascending"), ("word_idx", "ascending")]
+        )
+    return remaining
 
 
 def _transcripts(table: pa.Table, turns: TurnEdits, before: pa.Table, words: _Words) -> pa.Table:
@@ -451,17 +453,17 @@ def _passages(table: pa.Table, name: str, words: _Words) -> pa.Table:
         columns["first_word_idx"][n], columns["word_count"][n] = places[n]
         if n not in touched:
             continue
-        own = words.table.take(pa.array(np.flatnonzero(now == n))).to_pydict()
-        if (text := _joined(own["text"])) != old:
+        values = words.table.take(pa.array(np.flatnonzero(now == n))).to_pydict()
+        if (text := _joined(values["text"])) != old:
             columns[TEXT_ORIGINAL.name][n] = columns[TEXT_ORIGINAL.name][n] or columns["text"][n]
             columns["text"][n] = text
             columns["confidence"][n] = None
-        columns["start_ms"][n] = min((t for t in own["start_ms"] if t is not None), default=None)
-        columns["end_ms"][n] = max((t for t in own["end_ms"] if t is not None), default=None)
-        speakers = set(own["speaker"])
+        columns["start_ms"][n] = min((t for t in values["start_ms"] if t is not None), default=None)
+        columns["end_ms"][n] = max((t for t in values["end_ms"] if t is not None), default=None)
+        speakers = set(values["speaker"])
         columns["speaker"][n] = speakers.pop() if len(speakers) == 1 else None
-    whole = pa.table(columns, table.schema).take(pa.array(kept, pa.int64()))
-    return _with(whole, **{f"{name[:-1]}_idx": np.arange(len(kept))})
+    passages = pa.table(columns, table.schema).take(pa.array(kept, pa.int64()))
+    return _with(passages, **{f"{name[:-1]}_idx": np.arange(len(kept))})
 
 
 def _joined(texts: Sequence[str | None]) -> str:

@@ -122,29 +122,29 @@ def joined(parts: list[pd.DataFrame], ids: Sequence[str]) -> pd.DataFrame:
     columns, runs = list(parts[0].columns), _runs(parts, ids)
     arrays = [{name: frame[name].array for name in columns} for frame in parts]
     parts.clear()
-    whole: dict[str, Any] = {}
+    by_column: dict[str, Any] = {}
     for name in columns:
         values = [row.pop(name) for row in arrays]
         if isinstance(values[0], pd.Categorical):
-            whole[name] = union_categoricals(values, sort_categories=True)
+            by_column[name] = union_categoricals(values, sort_categories=True)
         else:
-            whole[name] = _concatenated(values)
+            by_column[name] = _concatenated(values)
         if runs:
-            whole[name] = _concatenated([whole[name][run] for run in runs])
-    return pd.DataFrame(whole, copy=False)
+            by_column[name] = _concatenated([by_column[name][run] for run in runs])
+    return pd.DataFrame(by_column, copy=False)
 
 
 def _runs(parts: Sequence[pd.DataFrame], ids: Sequence[str]) -> list[slice]:
     """Return the rows of each transcript, in the order of `ids`. Empty if this is the order of the parts already."""
-    found: dict[str, slice] = {}
+    slices: dict[str, slice] = {}
     first = 0
     for frame in parts:
-        own: Any = frame["transcript_id"].array
-        starts = np.flatnonzero(np.diff(own.codes, prepend=-1))
-        for start, stop in zip(starts, [*starts[1:], len(own)], strict=False):  # there may be no rows
-            found[own[start]] = slice(first + start, first + stop)
-        first += len(own)
-    runs = [found[transcript_id] for transcript_id in ids if transcript_id in found]
+        array: Any = frame["transcript_id"].array
+        starts = np.flatnonzero(np.diff(array.codes, prepend=-1))
+        for start, stop in zip(starts, [*starts[1:], len(array)], strict=False):  # there may be no rows
+            slices[array[start]] = slice(first + start, first + stop)
+        first += len(array)
+    runs = [slices[transcript_id] for transcript_id in ids if transcript_id in slices]
     return [] if runs == sorted(runs, key=lambda run: run.start) else runs
 
 

@@ -77,16 +77,16 @@ def unknown(value: Any, shape: Shape) -> dict[str, Any]:
         return {}
     fields = {}
     for name, child in value.items():
-        known = shape.get(name)
-        if known is None:
+        of_name = shape.get(name)
+        if of_name is None:
             fields[name] = child
         elif isinstance(child, Misfit):
             fields[name] = child.value
-        elif isinstance(known, dict):
-            if not isinstance(child, list if "[]" in known else dict):
+        elif isinstance(of_name, dict):
+            if not isinstance(child, list if "[]" in of_name else dict):
                 if not is_nothing(child):
                     fields[name] = child
-            elif known.keys().isdisjoint(("[]", "*")) and (inner := unknown(child, known)):
+            elif of_name.keys().isdisjoint(("[]", "*")) and (inner := unknown(child, of_name)):
                 fields[name] = inner
     return fields
 
@@ -222,12 +222,12 @@ def unknown_texts(
     """
     text = b"".join([b" " * _WINDOW, *raws])
     values = _values(items)
-    none = pa.nulls(len(items), TEXT)
+    nulls = pa.nulls(len(items), TEXT)
     if np.count_nonzero(np.frombuffer(text, np.uint8) == ord(":")) == values:
-        return none
+        return nulls
     keys = _keys(text)
     if keys == values:
-        return none
+        return nulls
     if not all(isinstance(column, Column) for column in shape.values()):
         # A name may occur at two levels. Such lists are a small part of a payload and are decoded as a whole. Unknown
         # fields in all labels of an hour take half the time of decoding the payload, almost all of it per label.
@@ -241,9 +241,9 @@ def unknown_texts(
         lines = _lines(names, raws) if names else b""
         if lines is None:
             return None
-        rows = _split(lines) if names else none
-        left = keys - _keys(lines)
-        if len(rows) == len(items) and (left == values or left == values + _nulls(text, lines, items)):
+        rows = _split(lines) if names else nulls
+        missing = keys - _keys(lines)
+        if len(rows) == len(items) and (missing == values or missing == values + _nulls(text, lines, items)):
             return rows
     return None
 
@@ -285,7 +285,7 @@ def _may_have_exponents(lines: bytes) -> bool:
     return bool(np.any(np.logical_and(*digits))) and _PLAIN_EXPONENT.search(lines) is not None
 
 
-def _unknown_names(text: bytes, known: Collection[str]) -> list[str]:
+def _unknown_names(text: bytes, allowed: Collection[str]) -> list[str]:
     """Return the names of keys that are not known; an empty list if this is uncertain or there are too many.
 
     Only the last bytes of a name are compared, so that a name with the same end may be missed. The caller counts keys.
@@ -295,7 +295,7 @@ def _unknown_names(text: bytes, known: Collection[str]) -> list[str]:
     windows = np.ndarray((len(text) - 7,), "<u8", text, strides=(1,))
     high, low = windows[ends - 7], windows[ends - 15]
     unmatched = np.ones(len(ends), bool)
-    for name in known:
+    for name in allowed:
         unmatched &= ~_ends_with(high, low, name.encode())
     names: list[str] = []
     while unmatched.any():
@@ -348,6 +348,6 @@ def _nulls(text: bytes, lines: bytes, items: pa.StructArray) -> int:
     for place, kind in enumerate(items.type):
         if items.field(place).null_count:
             key = b'"%b":' % kind.name.encode()
-            found, nested = (part.count(key) - part.count(b"\\" + key) for part in (text, lines))
-            count += found - nested - (len(items) - items.field(place).null_count)
+            count_of, nested = (part.count(key) - part.count(b"\\" + key) for part in (text, lines))
+            count += count_of - nested - (len(items) - items.field(place).null_count)
     return count

@@ -74,7 +74,7 @@ def read_lists(
             None otherwise.
     """
     arrays = _native(objects, names) if whole is None else _repaired(objects, names)
-    found = {}
+    by_path = {}
     raw_of: Mapping[FieldPath, Any] = raw_lists(same_response(names))
     for place, (path, array) in enumerate(zip(raw_lists(names), arrays, strict=True)):
         items: list[Any] | None = None
@@ -86,8 +86,8 @@ def read_lists(
             extra = unknown_texts(raws, elements_of(array), raw_of[path])
             if extra is None:
                 items = [element for raw in raws for element in elements(decoded(raw))]
-        found[path] = Lists(array, items, whole is not None, extra)
-    return found
+        by_path[path] = Lists(array, items, whole is not None, extra)
+    return by_path
 
 
 def _native(objects: Sequence[Sequence[RawList]], names: frozenset[str]) -> list[pa.ListArray]:
@@ -259,11 +259,13 @@ def _extra(plan: _Plan, lists: Lists, count: int) -> pa.Array:
         rows = [
             (
                 inner,
-                of_outer | (own if isinstance(inner, Misfit) else {step: own} if own else {}) if outer else own,
+                of_outer | (extras if isinstance(inner, Misfit) else {step: extras} if extras else {})
+                if outer
+                else extras,
             )
             for item, of_outer in rows
             for inner in elements(field(item, step)) or ([None] if outer else [])
-            for own in [unknown_of_item(step, inner, shape)]
+            for extras in [unknown_of_item(step, inner, shape)]
         ]
     return texts([fields for _, fields in rows], exact=lists.exact)
 

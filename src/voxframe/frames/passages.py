@@ -48,11 +48,11 @@ def paragraph_table(raw: bytes, words: pa.Table | None = None, transcript_id: st
 
 
 def _passages(raw: bytes, name: str, words: pa.Table | None, transcript_id: str | None) -> pa.Table:
-    def make(doc: Any, rest: Rest) -> pa.Table:
+    def make(doc: Any, extras: Rest) -> pa.Table:
         items = getattr(doc, name) or ()
         lists = [item.words for item in items]
-        others = elements(field(rest.values, name)) or [None] * len(items)
-        wholes = [[field(other, "words")] for other in others] if rest.whole else None
+        full = elements(field(extras.values, name)) or [None] * len(items)
+        wholes = [[field(other, "words")] for other in full] if extras.whole else None
         words_of, counts = copies(lists, wholes)
         starts = equal = np.full(len(items), -1)
         if words is not None:
@@ -61,8 +61,8 @@ def _passages(raw: bytes, name: str, words: pa.Table | None, transcript_id: str 
             equal = runs(sent, words_of, counts, FIELDS)
         extra = _extra(
             name,
-            rest,
-            others,
+            extras,
+            full,
             {
                 i: wholes[i][0] if wholes else decoded(lists[i])
                 for i in np.flatnonzero((counts > 0) & ((starts < 0) | (starts != equal))).tolist()
@@ -110,7 +110,7 @@ def derived_passages(words: pa.Table, name: str) -> pa.Table:
     starts, ends, speakers, channels = columns.values()
     rows, originals = [], list[str | None]()
     for n, places in enumerate(passage_rows(words, name)):
-        said, before = (_text.join_words(texts["text"][place] for place in places), None)
+        joined, before = (_text.join_words(texts["text"][place] for place in places), None)
         if TEXT_ORIGINAL.name in texts:
             changed = [texts[TEXT_ORIGINAL.name][place] for place in places]
             if any(text is not None for text in changed):
@@ -122,7 +122,7 @@ def derived_passages(words: pa.Table, name: str) -> pa.Table:
         voices = {speakers[place] for place in places}
         rows.append(
             (
-                *(n, said),
+                *(n, joined),
                 min((starts[place] for place in places if starts[place] is not None), default=None),
                 max((ends[place] for place in places if ends[place] is not None), default=None),
                 *(None, voices.pop() if len(voices) == 1 else None, channels[places[0]]),
@@ -141,15 +141,15 @@ def derived_passages(words: pa.Table, name: str) -> pa.Table:
 def passage_rows(words: pa.Table, name: str) -> list[list[int]]:
     """Return the rows of the words of each sentence or paragraph by time, by the rule of the embedded server."""
     columns = (words[column].to_pylist() for column in ("text", "start_ms", "end_ms", "speaker", "channel"))
-    said: list[dict[str, Any]] = []
+    spoken: list[dict[str, Any]] = []
     last = 0
     for row, (text, start, end, speaker, channel) in enumerate(zip(*columns, strict=True)):
         begin = last if start is None else start  # a word without a time follows the word before
         last = begin if end is None else end
         if text:
             word = {"text": text, "start": begin, "end": last, "speaker": speaker, "channel": channel, "row": row}
-            said.append(word)
-    groups = (_text.sentences if name == "sentences" else _text.paragraphs)(said)
+            spoken.append(word)
+    groups = (_text.sentences if name == "sentences" else _text.paragraphs)(spoken)
     return [[word["row"] for word in group] for group in groups]
 
 
@@ -161,18 +161,18 @@ def with_derived(table: pa.Table, *, derived: bool) -> pa.Table:
     return table.add_column(table.column_names.index("word_count") + 1, DERIVED.name, values)
 
 
-def _extra(name: str, rest: Rest, others: Sequence[Any], words: Mapping[int, Any]) -> list[str | None]:
+def _extra(name: str, extras: Rest, decoded: Sequence[Any], words: Mapping[int, Any]) -> list[str | None]:
     """Return the unknown fields of each passage, with its words if no other table has them.
 
     The first passage also gets the unknown fields of the response.
     """
     fields = shape(frozenset({name}))
-    found = [unknown_of_item(name, other, fields[name]["[]"]) for other in others]
+    texts = [unknown_of_item(name, other, fields[name]["[]"]) for other in decoded]
     for i, own in words.items():
-        found[i] = {"words": own, **found[i]}
-    if found:
-        found[0] = unknown(rest.values, fields) | found[0]
-    return [extra_text(fields_left, exact=rest.whole) for fields_left in found]
+        texts[i] = {"words": own, **texts[i]}
+    if texts:
+        texts[0] = unknown(extras.values, fields) | texts[0]
+    return [extra_text(fields_left, exact=extras.whole) for fields_left in texts]
 
 
 def word_match_table(raw: bytes, transcript_id: str | None = None) -> pa.Table:
@@ -185,17 +185,17 @@ def word_match_table(raw: bytes, transcript_id: str | None = None) -> pa.Table:
     """
     # The response is small, so the tolerant path is fast enough.
     fields = shape(frozenset({"word_matches"}))
-    clean, whole = repair_payload(raw, fields)
+    clean, decoded = repair_payload(raw, fields)
     doc = orjson.loads(clean)
-    of_answer = unknown(whole, fields)
+    of_answer = unknown(decoded, fields)
     rows: list[tuple[Any, ...]] = []
-    for match, other in zip(doc.get("matches") or (), elements(whole.get("matches")), strict=True):
+    for match, other in zip(doc.get("matches") or (), elements(decoded.get("matches")), strict=True):
         extra = unknown_of_item("matches", other, fields["matches"]["[]"])
         occurrences = [*zip_longest(match.get("indexes") or (), match.get("timestamps") or ())]
         for i, (index, time) in enumerate(occurrences or [(None, None)] * bool(extra)):
-            own = {key: values[i] for key in _OCCURRENCES if _is_odd(values := elements(field(other, key)), i)}
+            extras = {key: values[i] for key in _OCCURRENCES if _is_odd(values := elements(field(other, key)), i)}
             times = [*(time or ()), None, None][:2]
-            other_fields = extra_text(({} if rows else of_answer) | extra | own)
+            other_fields = extra_text(({} if rows else of_answer) | extra | extras)
             rows.append((match.get("text"), i, index, *times, match.get("count"), doc.get("total_count"), other_fields))
     key = doc.get("id") if transcript_id is None else transcript_id
     return as_table("word_matches", from_rows("word_matches", key, rows))

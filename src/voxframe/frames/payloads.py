@@ -127,8 +127,8 @@ def early_head(raw: bytes) -> Head | None:
         'a'
     """
     before = raw[: max(0, raw.find(b'"words"'))].rstrip()
-    whole = raw.rstrip()
-    if before[-1:] != b"," or whole[-1:] != b"}" or (b"\n" in whole and b"\n" not in before):
+    body = raw.rstrip()
+    if before[-1:] != b"," or body[-1:] != b"}" or (b"\n" in body and b"\n" not in before):
         return None
     try:
         early = _EARLY.decode(before[:-1] + b"}")
@@ -202,10 +202,10 @@ def _kind(fields: frozenset[str]) -> Kind:
         if other := next((name for name in _OTHERS if name in fields), None):
             raise PayloadError(f"this payload is not a transcript but {_OTHERS[other]}")
         if not fields & _KNOWN:
-            shown = ", ".join(map(repr, sorted(fields)[:5])) or "none"
+            names = ", ".join(map(repr, sorted(fields)[:5])) or "none"
             raise PayloadError(
                 f"this payload is not a transcript: it has no field such as words, text or status (its fields: "
-                f"{shown:.200}); pass the response of the service unchanged"
+                f"{names:.200}); pass the response of the service unchanged"
             )
     return "transcript"
 

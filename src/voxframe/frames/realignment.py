@@ -60,7 +60,7 @@ def realign(words: Sequence[TurnWord], text: str, start: int | None = None, end:
     if not words:
         return []
     tokens = _tokens(words, text)
-    keys = [[fold(one or "") or one for one in side] for side in ([word.text for word in words], tokens)]
+    keys = [[fold(piece or "") or piece for piece in side] for side in ([word.text for word in words], tokens)]
     same = [(op.src_start, op.src_end, op.dest_start) for op in Levenshtein.opcodes(*keys) if op.tag == "equal"]
     aligned: list[TurnWord] = []
     before = at = 0  # the next word and the next token that are not placed yet
@@ -85,7 +85,7 @@ def _tokens(words: Sequence[TurnWord], text: str) -> list[str]:
     from rapidfuzz.distance import Levenshtein
 
     tokens = text.split()
-    old, new = ("".join("".join(one or "" for one in side).split()) for side in ((w.text for w in words), tokens))
+    old, new = ("".join("".join(token or "" for token in side).split()) for side in ((w.text for w in words), tokens))
     if not _UNSPACED.search(new):
         return tokens
     edges = {0, *accumulate(len("".join((word.text or "").split())) for word in words)}

@@ -173,10 +173,10 @@ def stream_table(source: Messages) -> pa.Table:
         [{'message_idx': 0, 'text': 'Hello.', 'start_ms': 0}]
     """
     rows = []
-    for session_id, idx, message, whole in _each(source):
+    for session_id, idx, message, decoded in _each(source):
         row = {name: message.get(path) for name, path in _WIRE.items()}
         created = _moment(row["created"])
-        extra = unknown(whole, _SHAPE)
+        extra = unknown(decoded, _SHAPE)
         if row["created"] is not None and created is None:
             extra["created"] = row["created"]
         row |= {"session_id": session_id, "message_idx": idx, "created": created, "extra": extra_text(extra)}
@@ -197,10 +197,10 @@ def stream_word_table(source: Messages, *, finals_only: bool = False) -> pa.Tabl
             "confidence": word.get("confidence"),
             "extra": extra_text(unknown_of_item("words", other, _SHAPE["words"]["[]"])),
         }
-        for session_id, message_idx, message, whole in _each(source)
+        for session_id, message_idx, message, decoded in _each(source)
         if not finals_only or message.get("message_type") == "FinalTranscript"
         for word_idx, (word, other) in enumerate(
-            zip(message.get("words") or (), elements(whole.get("words")), strict=True)
+            zip(message.get("words") or (), elements(decoded.get("words")), strict=True)
         )
     ]
     return _table(STREAM_WORDS, rows)
@@ -221,16 +221,16 @@ def _each(source: Messages) -> Iterator[tuple[str | None, int, dict[str, Any], d
             if item.raw:  # entries that voxframe added, such as gaps, are not messages
                 yield item.session_id, item.idx, *_plain(encode(item.raw))
             continue
-        message, whole = _plain(_bytes(item) if isinstance(item, bytes | str) else encode(item))
+        message, decoded = _plain(_bytes(item) if isinstance(item, bytes | str) else encode(item))
         if message.get("message_type") == "SessionBegins":
             session_id, following = message.get("session_id"), 0
-        yield session_id, following, message, whole
+        yield session_id, following, message, decoded
         following += 1
 
 
 def _plain(raw: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    clean, whole = repair_payload(raw, _SHAPE)
-    return orjson.loads(clean), whole
+    clean, decoded = repair_payload(raw, _SHAPE)
+    return orjson.loads(clean), decoded
 
 
 def _moment(text: str | None) -> datetime | None:

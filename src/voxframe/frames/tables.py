@@ -92,23 +92,23 @@ def transcript_arrays(
     # Words refer to their utterance and utterances to their words: each table needs the other.
     wordy = names & _WORDY
     needed = names | _WORDY if wordy else names
-    others = names - _WORDY
+    small = names - _WORDY
 
-    def make(doc: Any, rest: Rest) -> dict[str, Arrays]:
+    def make(doc: Any, extras: Rest) -> dict[str, Arrays]:
         lists = {}
-        if others:
-            paths = raw_lists(others)
-            whole = [[reduce(field, path, rest.values) for path in paths]] if rest.whole else None
-            lists = read_lists([[follow(doc, path) for path in paths]], others, whole)
+        if small:
+            paths = raw_lists(small)
+            decoded = [[reduce(field, path, extras.values) for path in paths]] if extras.whole else None
+            lists = read_lists([[follow(doc, path) for path in paths]], small, decoded)
         turns, counts = (), None
         if wordy:
             turns = doc.utterances or ()
-            lists["words",], counts = read_words(doc.words, turns, rest)
+            lists["words",], counts = read_words(doc.words, turns, extras)
         key = doc.id if transcript_id is None else transcript_id
-        tables = {name: from_rows(name, key, ROWS[name](doc, rest)) for name in needed & ROWS.keys()}
+        tables = {name: from_rows(name, key, ROWS[name](doc, extras)) for name in needed & ROWS.keys()}
         arrays = columns(needed - ROWS.keys() - _TURNS, lists)
         if words := arrays.pop("words", None):
-            tables |= word_tables(names, key, words, turns, counts, rest)
+            tables |= word_tables(names, key, words, turns, counts, extras)
         for name, part in arrays.items():
             tables[name] = from_columns(name, key, part | levels(part["label"]) if name == "topics" else part)
         return {name: tables[name] for name in TRANSCRIPT_TABLES if name in names}
@@ -178,49 +178,51 @@ def follow(doc: Any, path: Sequence[str]) -> Any:
     return doc
 
 
-def _transcripts(doc: Any, rest: Rest) -> Rows:
+def _transcripts(doc: Any, extras: Rest) -> Rows:
     row = [*_PLAIN(doc)]
     for i, path, is_json in _OTHER:
-        row[i] = _json_text(follow(doc, path), rest) if is_json else follow(doc, path)
-    return [(*row, extra_text(unknown(rest.values, _KNOWN), exact=rest.whole))]
+        row[i] = _json_text(follow(doc, path), extras) if is_json else follow(doc, path)
+    return [(*row, extra_text(unknown(extras.values, _KNOWN), exact=extras.whole))]
 
 
-def _json_text(raw: msgspec.Raw | None, rest: Rest) -> str | None:
+def _json_text(raw: msgspec.Raw | None, extras: Rest) -> str | None:
     if raw is None:
         return None
-    text = bytes(raw).decode() if rest.whole else json_text(decoded(raw), exact=False)  # the repair already rewrote it
+    text = (
+        bytes(raw).decode() if extras.whole else json_text(decoded(raw), exact=False)
+    )  # the repair already rewrote it
     return None if text == "null" else text
 
 
-def _content_safety_summary(doc: Any, rest: Rest) -> Rows:
+def _content_safety_summary(doc: Any, extras: Rest) -> Rows:
     summary = follow(doc, ("content_safety_labels", "summary")) or {}
     severities = follow(doc, ("content_safety_labels", "severity_score_summary")) or {}
     rated = {label: _LOW_MEDIUM_HIGH(severity) for label, severity in severities.items()}
-    others = [_of_label(rest, "content_safety_labels", name) for name in ("summary", "severity_score_summary")]
+    by_label = [_of_label(extras, "content_safety_labels", name) for name in ("summary", "severity_score_summary")]
     return [
         (
             *(label, summary.get(label), *rated.get(label, (None, None, None))),
-            extra_text(others[0](label) | others[1](label), exact=rest.whole),
+            extra_text(by_label[0](label) | by_label[1](label), exact=extras.whole),
         )
         for label in summary | severities
     ]
 
 
-def _topics_summary(doc: Any, rest: Rest) -> Rows:
+def _topics_summary(doc: Any, extras: Rest) -> Rows:
     summary = follow(doc, ("iab_categories_result", "summary")) or {}
-    other = _of_label(rest, "iab_categories_result", "summary")
+    other = _of_label(extras, "iab_categories_result", "summary")
     return [(label, *_levels(label), relevance, extra_text(other(label))) for label, relevance in summary.items()]
 
 
-def _custom_topics_summary(doc: Any, rest: Rest) -> Rows:
+def _custom_topics_summary(doc: Any, extras: Rest) -> Rows:
     summary = follow(doc, ("custom_topics_results", "summary")) or {}
-    other = _of_label(rest, "custom_topics_results", "summary")
+    other = _of_label(extras, "custom_topics_results", "summary")
     return [(label, relevance, extra_text(other(label))) for label, relevance in summary.items()]
 
 
-def _of_label(rest: Rest, analysis: str, name: str) -> Callable[[str], dict[str, Any]]:
+def _of_label(extras: Rest, analysis: str, name: str) -> Callable[[str], dict[str, Any]]:
     """Return a function that returns the values of a label that no column has, from one map of an analysis."""
-    values = field(field(rest.values, analysis), name)
+    values = field(field(extras.values, analysis), name)
     columns_of_label = _KNOWN[analysis][name]["*"]
     return lambda label: unknown_of_item(name, field(values, label), columns_of_label)
 

@@ -59,8 +59,8 @@ def timed(
     shared = _shared(times, _floats(pc.utf8_length(pc.coalesce(text, pa.scalar("", text.type)))))
     is_shared = (unknown & ~np.isnan(shared)).any(axis=1)
     columns = [
-        pc.coalesce(own, pa.array(np.rint(shared[:, side]), INT, from_pandas=True, safe=False))
-        for side, own in enumerate((start, end))
+        pc.coalesce(bounds, pa.array(np.rint(shared[:, side]), INT, from_pandas=True, safe=False))
+        for side, bounds in enumerate((start, end))
     ]
     has_times = pa.array(~np.isnan(shared).all(axis=1))
     timing = pc.if_else(has_times, pc.if_else(pa.array(is_shared), _SHARED, _OWN), pa.scalar(None, _OWN.type))

@@ -38,8 +38,8 @@ class Was:
 
         White space is ignored, because earlier versions of voxframe joined words with other spaces.
         """
-        own, others = ("".join((turn.text or "").split()) for turn in (self, other))
-        return own == others and (self.text is None) == (other.text is None)
+        text, other_text = ("".join((turn.text or "").split()) for turn in (self, other))
+        return text == other_text and (self.text is None) == (other.text is None)
 
     def overlaps(self, other: Was) -> bool:
         """Return True if two turns overlap in time."""
@@ -128,9 +128,9 @@ class Turn:
             start, end = (self.was.start, self.was.end) if self.was and not self.reshaped else (None, None)
             self.words, self.text = realign(self.base, text, start, end), text
         elif self.reshaped:
-            kept = [word for word in self.words if word.original != ""]
+            words = [word for word in self.words if word.original != ""]
             self.reshape(
-                [word if word.original is None else replace(word, text=word.original, original=None) for word in kept]
+                [word if word.original is None else replace(word, text=word.original, original=None) for word in words]
             )
         else:
             self.words, self.text = self.base, None
@@ -156,7 +156,8 @@ class Turn:
         # A word that shares the time of other words says nothing about theirs.
         was = (word.place, word.start, word.end)
         self.base = [
-            replace(own, start=start, end=end) if (own.place, own.start, own.end) == was else own for own in self.base
+            replace(item, start=start, end=end) if (item.place, item.start, item.end) == was else item
+            for item in self.base
         ]
         self.edited = self.retimed = True
 
@@ -248,15 +249,15 @@ class TurnEdits:
     def _split(self, turn: Turn, value: Mapping[str, Any]) -> None:
         turn.check_part(value["word"])
         speaker = turn.speaker if value.get("speaker") is None else value["speaker"]
-        rest = Turn(self.free, None, speaker, turn.channel, turn.source)
-        rest.reshape(turn.words[value["word"] :])
+        new_turn = Turn(self.free, None, speaker, turn.channel, turn.source)
+        new_turn.reshape(turn.words[value["word"] :])
         turn.reshape(turn.words[: value["word"]])
-        self._places[value["new"], None] = rest.idx
-        self.loaded.add(rest.idx)
+        self._places[value["new"], None] = new_turn.idx
+        self.loaded.add(new_turn.idx)
         self.free = max(self.free, value["new"]) + 1
         items = [*self.turns.items()]
         place = [idx for idx, _ in items].index(turn.idx) + 1
-        self.turns = dict([*items[:place], (rest.idx, rest), *items[place:]])
+        self.turns = dict([*items[:place], (new_turn.idx, new_turn), *items[place:]])
 
     def _turn(self, idx: int, was: Was | None) -> Turn:
         """Return the turn that an edit names, with its words."""
@@ -276,10 +277,10 @@ class TurnEdits:
         here = self.turns.get(idx)
         if here is not None and was in (None, here.was):
             return idx
-        taken = set(self._places.values())
+        places = set(self._places.values())
         same = [
             (abs((turn.was.start or 0) - (was.start or 0)), turn.idx)
             for turn in self.turns.values()
-            if was and turn.was and turn.was.has_text_of(was) and turn.was.overlaps(was) and turn.idx not in taken
+            if was and turn.was and turn.was.has_text_of(was) and turn.was.overlaps(was) and turn.idx not in places
         ]
         return min(same)[1] if same else None

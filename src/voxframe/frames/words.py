@@ -44,7 +44,7 @@ def words_place(raw: bytes) -> slice | None:
     return slice(key.end() - 1, end + 1) if end > 0 else None
 
 
-def read_words(whole: RawList, turns: Sequence[Any], rest: Rest) -> tuple[Lists, Ints | None]:
+def read_words(whole: RawList, turns: Sequence[Any], extras: Rest) -> tuple[Lists, Ints | None]:
     """Read the words of a transcript, not checked yet, and the number of words per utterance if known.
 
     Utterances repeat their words in the payload. If these are byte for byte the words of the transcript, they are read
@@ -52,16 +52,16 @@ def read_words(whole: RawList, turns: Sequence[Any], rest: Rest) -> tuple[Lists,
     """
     parts = [turn.words for turn in turns]
     # The tolerant path drops unknown fields from the raw words, and copies may differ in those.
-    by_turn = bool(parts) and (is_null(whole) or (not rest.whole and repeated(whole, parts)))
+    by_turn = bool(parts) and (is_null(whole) or (not extras.whole and repeated(whole, parts)))
     if not by_turn:
-        found = read_lists([[whole]], _ONLY_WORDS, [[field(rest.values, "words")]] if rest.whole else None)
-        return found["words",], None
-    lists = read_lists([[part] for part in parts], _ONLY_WORDS, _words_of(_turns_of(rest)) if rest.whole else None)
+        parsed = read_lists([[whole]], _ONLY_WORDS, [[field(extras.values, "words")]] if extras.whole else None)
+        return parsed["words",], None
+    lists = read_lists([[part] for part in parts], _ONLY_WORDS, _words_of(_turns_of(extras)) if extras.whole else None)
     return lists["words",], _counts(lists["words",])
 
 
-def _turns_of(rest: Rest) -> Sequence[Any]:
-    return elements(field(rest.values, "utterances"))
+def _turns_of(extras: Rest) -> Sequence[Any]:
+    return elements(field(extras.values, "utterances"))
 
 
 def _words_of(items: Sequence[Any]) -> list[list[Any]]:
@@ -74,7 +74,7 @@ def word_tables(
     words: Columns,
     turns: Sequence[Any],
     counts: Ints | None,
-    rest: Rest,
+    extras: Rest,
 ) -> dict[str, Arrays]:
     """Return the columns of the requested tables among `words`, `utterances` and `utterance_words`.
 
@@ -87,22 +87,22 @@ def word_tables(
     if counts is not None:
         starts = np.where(counts > 0, np.cumsum(counts) - counts, -1)
         owners = pa.array(np.repeat(np.arange(len(counts)), counts))
-        own: Columns = {}
+        copied: Columns = {}
     else:
-        own, counts = copies([turn.words for turn in turns], _words_of(_turns_of(rest)) if rest.whole else None)
-        starts = runs(words, own, counts, FIELDS)
+        copied, counts = copies([turn.words for turn in turns], _words_of(_turns_of(extras)) if extras.whole else None)
+        starts = runs(words, copied, counts, FIELDS)
         owners = _owners(starts, counts, len(words["word_idx"]))
-        kept = pa.array(np.repeat(starts < 0, counts))
-        own = {key: values.filter(kept) for key, values in own.items()}
+        is_kept = pa.array(np.repeat(starts < 0, counts))
+        copied = {key: values.filter(is_kept) for key, values in copied.items()}
     times, limits = times_of(words, owners, turns)
     tables = {}
     if "words" in names:
         columns = {**words, "utterance_idx": owners, **dict(zip(TIMES, times, strict=True))}
         tables["words"] = from_columns("words", transcript_id, columns)
     if "utterances" in names:
-        tables["utterances"] = from_rows("utterances", transcript_id, turn_rows(turns, limits, starts, counts, rest))
+        tables["utterances"] = from_rows("utterances", transcript_id, turn_rows(turns, limits, starts, counts, extras))
     if "utterance_words" in names:
-        tables["utterance_words"] = _utterance_words(transcript_id, own, np.where(starts < 0, counts, 0))
+        tables["utterance_words"] = _utterance_words(transcript_id, copied, np.where(starts < 0, counts, 0))
     return tables
 
 
@@ -119,11 +119,11 @@ def times_of(
     return times, turn_times(limits[0], limits[1], owner, times)
 
 
-def _utterance_words(transcript_id: str | None, own: Columns, counts: Ints) -> Arrays:
-    if not own:
+def _utterance_words(transcript_id: str | None, copied: Columns, counts: Ints) -> Arrays:
+    if not copied:
         return no_rows("utterance_words")
     turn, position = (pa.array(values) for values in spread(counts))
-    return from_columns("utterance_words", transcript_id, {**own, "utterance_idx": turn, "word_idx": position})
+    return from_columns("utterance_words", transcript_id, {**copied, "utterance_idx": turn, "word_idx": position})
 
 
 def copies(lists: Sequence[RawList], whole: Sequence[Sequence[Any]] | None) -> tuple[Columns, Ints]:
@@ -158,7 +158,7 @@ def turn_rows(
     limits: Sequence[tuple[int | None, int | None, str | None]],
     starts: Ints,
     counts: Ints,
-    rest: Rest,
+    extras: Rest,
 ) -> list[tuple[Any, ...]]:
     """Return the rows of `utterances`.
 
@@ -166,7 +166,7 @@ def turn_rows(
         starts: Index of the first word of each; -1 if it is unknown.
     """
     extra: Sequence[str | None] = [
-        extra_text(unknown_of_item("utterances", other, _TURN), exact=rest.whole) for other in _turns_of(rest)
+        extra_text(unknown_of_item("utterances", other, _TURN), exact=extras.whole) for other in _turns_of(extras)
     ]
     return [
         (
@@ -251,8 +251,8 @@ def _guesses(words: Columns, copies: Columns, counts: Ints) -> Iterator[Ints]:
     if len(starts) and len(copied):
         order = np.argsort(starts, kind="stable")
         targets = copied[np.minimum(firsts, len(copied) - 1)]
-        left = np.searchsorted(starts, targets, "left", order)
-        yield order[np.minimum(left, len(order) - 1)]
+        lows = np.searchsorted(starts, targets, "left", order)
+        yield order[np.minimum(lows, len(order) - 1)]
         yield order[np.searchsorted(starts, targets, "right", order) - 1]
 
 

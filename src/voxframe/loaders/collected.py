@@ -113,8 +113,8 @@ def as_table(name: str, rows: frames.Arrays | pa.Table) -> pa.Table:
 
 def first_of(messages: Sequence[str]) -> str:
     """Return the first messages of a list as one, with the number of the others."""
-    more = f"; and {len(messages) - _SHOWN} more" if len(messages) > _SHOWN else ""
-    return "; ".join(messages[:_SHOWN]) + more
+    tail = f"; and {len(messages) - _SHOWN} more" if len(messages) > _SHOWN else ""
+    return "; ".join(messages[:_SHOWN]) + tail
 
 
 def _is_equal(tables: Made, before: Made, transcript_id: str) -> bool | None:
@@ -134,5 +134,5 @@ def _is_unfinished(tables: Made) -> bool:
 
 def _rows_of(name: str, table: frames.Arrays | pa.Table, transcript_id: str) -> pa.Table:
     """Return the rows of a transcript, without the columns that a corpus adds."""
-    whole = as_table(name, table).select(TABLES[name].names).cast(TABLES[name].arrow)
-    return whole.filter(pc.field("transcript_id") == transcript_id)
+    rows = as_table(name, table).select(TABLES[name].names).cast(TABLES[name].arrow)
+    return rows.filter(pc.field("transcript_id") == transcript_id)

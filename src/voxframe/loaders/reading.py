@@ -102,9 +102,9 @@ def load_all(
         check_value(name, flag, Boolean())
     frames_by_name = load_some(names, source, client, corpus, refresh, limit, where, corrected=corrected)
     for name, frame in frames_by_name.items():
-        whole = frame if limit is None or len(frame) <= limit else frame.head(limit)
+        head = frame if limit is None or len(frame) <= limit else frame.head(limit)
         frames_by_name[name] = frames.suited(
-            frames.with_text_original(whole, name), category=category, timedeltas=timedeltas
+            frames.with_text_original(head, name), category=category, timedeltas=timedeltas
         )
     return frames_by_name
 
@@ -135,8 +135,8 @@ def load_some(
 
     def of_remote(corpus: Corpus, remote: Remote) -> Mapping[str, pa.Table]:
         tables = {name: CORPUS_TABLES[name].empty for name in names}
-        if own := [name for name in names if name not in views]:
-            tables |= cached_tables(corpus, remote, own, refresh=refresh, corrected=corrected)
+        if of_transcript := [name for name in names if name not in views]:
+            tables |= cached_tables(corpus, remote, of_transcript, refresh=refresh, corrected=corrected)
         if names is not _ALL or remote.fetch is not None or remote.transcript_id in corpus:
             for view in views:
                 tables[view] = cached_export(corpus, remote, view, refresh=refresh, corrected=corrected)
@@ -185,8 +185,8 @@ def _rows_of(frame: pd.DataFrame, name: str, condition: pc.Expression | None) ->
         for column, dtype in needed.items()
     }
     rows = pa.table({**columns, _ROW: range(len(frame))}).filter(condition)[_ROW].to_numpy()
-    chosen: pd.DataFrame = frame.iloc[rows].reset_index(drop=True)
-    return chosen
+    selected: pd.DataFrame = frame.iloc[rows].reset_index(drop=True)
+    return selected
 
 
 def _of_corpus(
@@ -256,7 +256,7 @@ class _Reads(NamedTuple):
         """Return the tables of several transcripts of a corpus."""
         read = partial(corpus.parts.query.arrow, ids=ids, asked=True, corrected=self.corrected)
         tables = {name: read(name) for name in self.names}
-        here = {one for table in tables.values() for one in table["transcript_id"].unique().to_pylist()}
+        here = {stored_id for table in tables.values() for stored_id in table["transcript_id"].unique().to_pylist()}
         if without := [transcript_id for transcript_id in ids if transcript_id not in here]:
             self.empty.note(corpus.parts.query.arrow("transcripts", without))
         return tables
@@ -320,17 +320,17 @@ def _made(source: Sources, client: Fetcher | None, corpus: Corpus | None, reads:
             where = chosen_corpus(corpus)
             if where.parts.archive.recordings not in reads.corpora:
                 reads.corpora.append(where.parts.archive.recordings)
-            known = where.parts.archive.recordings.id(resolved.transcript_id)
-            if known != resolved.transcript_id:  # the name of a recording
-                resolved = Remote(known, None if client is None else partial(client.fetch, known))
-            if known in asked:
-                collected.repeat(name, known)
+            stored_id = where.parts.archive.recordings.id(resolved.transcript_id)
+            if stored_id != resolved.transcript_id:  # the name of a recording
+                resolved = Remote(stored_id, None if client is None else partial(client.fetch, stored_id))
+            if stored_id in asked:
+                collected.repeat(name, stored_id)
                 continue
-            asked.add(known)
+            asked.add(stored_id)
             if len(stored) == _TOGETHER:
                 read_stored()
             if reads.is_stored(where, resolved):
-                stored[known] = resolved
+                stored[stored_id] = resolved
             else:
                 read_stored()
                 read_one(where, resolved)
@@ -371,7 +371,7 @@ def _each_payload(content: Content, make: OfBytes) -> Iterator[tuple[str, Made |
     try:
         tables = make(raw)
     except PayloadError as error:
-        whole = error
+        failure = error
     else:
         yield "", tables
         return
@@ -381,7 +381,7 @@ def _each_payload(content: Content, make: OfBytes) -> Iterator[tuple[str, Made |
         yield "", error
         return
     if parts == [("", raw)]:
-        yield "", whole
+        yield "", failure
         return
     for place, part in parts:
         try:

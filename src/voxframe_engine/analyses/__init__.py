@@ -146,16 +146,16 @@ def _redacted(result: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str
     words = result["words"] or []
     language = result.get("language_code") or options.get("language_code")
     recognizer = load()
-    found = entities.find(words, language, recognizer) if wants_entities else []
+    detected = entities.find(words, language, recognizer) if wants_entities else []
     hidden = entities.find(words, language, recognizer, doubtful=True) if wants_redaction else []
     cover = Redaction(words, hidden, options.get("redact_pii_policies"), options.get("redact_pii_sub"))
     changed: dict[str, Any] = {}
     if wants_entities:
         changed["entities"] = []
-        for entity in found:
+        for entity in detected:
             spoken = [words[index] for index in entity.indexes]
-            shown = entities.to_dict(entity, words)
-            changed["entities"].append({**shown, "text": cover.quote(spoken)} if cover.touches(spoken) else shown)
+            fields = entities.to_dict(entity, words)
+            changed["entities"].append({**fields, "text": cover.quote(spoken)} if cover.touches(spoken) else fields)
     if wants_redaction:
         changed["words"] = cover.words(words)
         changed["text"] = " ".join(word["text"] for word in changed["words"])

@@ -78,26 +78,26 @@ def chapters(sentences: Sequence[Sentence], encoder: SentenceEncoder | None = No
     starts = [sentence["start"] for sentence in sentences]
     end = max((sentence["end"] for sentence in sentences), default=0)
     bounds = [0, *_boundaries(texts, vectors, [*starts, end]), len(sentences)]
-    made = []
+    result = []
     for first, last in pairwise(bounds):
         quotable = texts[first:last]
         if not quotable:
             continue
         values = scores(quotable)
         if vectors is not None:
-            own = vectors[first:last]
-            values = [value + float(more) for value, more in zip(values, own @ own.mean(axis=0), strict=True)]
-        told = choose(quotable, min(4, 1 + len(quotable) // 4), values)
+            part = vectors[first:last]
+            values = [value + float(bonus) for value, bonus in zip(values, part @ part.mean(axis=0), strict=True)]
+        quotes = choose(quotable, min(4, 1 + len(quotable) // 4), values)
         about = subjects(phrases[first:last], None if raw is None else raw[first:last], encoder)
-        made.append(
+        result.append(
             {
-                "summary": " ".join(quoted(quotable[at]) for at in told),
+                "summary": " ".join(quoted(quotable[at]) for at in quotes),
                 "gist": listed(about[:1]),
                 "headline": listed(about[:_MOST_NAMED]),
                 **spanned(sentences[first:last]),
             }
         )
-    return made
+    return result
 
 
 def boundaries(texts: Sequence[str], encoder: SentenceEncoder | None = None) -> list[int]:
@@ -129,19 +129,21 @@ def subjects(
             for stems, text in texts.items()
         }
     else:
-        whole = vectors.mean(axis=0)
-        closeness = encoder.encode(list(texts.values())) @ (whole / np.linalg.norm(whole))
+        centre = vectors.mean(axis=0)
+        closeness = encoder.encode(list(texts.values())) @ (centre / np.linalg.norm(centre))
         near = {stems: float(value) for stems, value in zip(texts, closeness, strict=True)}
         values = {
             stems: value + _OFTEN * math.log(counts[stems]) + _SPECIFIC * (len(stems) > 1)
             for stems, value in near.items()
             if value >= _FAR
         }
-    chosen: list[tuple[str, ...]] = []
+    selected: list[tuple[str, ...]] = []
     for stems in sorted(values, key=lambda stems: -values[stems]):
-        if not any(one.startswith(two) or two.startswith(one) for other in chosen for one in stems for two in other):
-            chosen.append(stems)
-    return [texts[stems] for stems in chosen]
+        if not any(
+            stem.startswith(two) or two.startswith(stem) for other in selected for stem in stems for two in other
+        ):
+            selected.append(stems)
+    return [texts[stems] for stems in selected]
 
 
 def listed(phrases: Sequence[str]) -> str:
@@ -275,8 +277,8 @@ def _quotes(sentences: Sequence[Sentence], count: int, model: str, least: int = 
     texts = [sentence["text"] for sentence in sentences]
     values = scores(texts)
     ranking = _VALUES[model](sentences, values) if model in _VALUES else values
-    chosen = choose(texts, count, ranking) or sorted(range(len(texts)), key=lambda at: -ranking[at])[:least]
-    return [_said(sentences[at], model) for at in chosen]
+    indexes = choose(texts, count, ranking) or sorted(range(len(texts)), key=lambda at: -ranking[at])[:least]
+    return [_said(sentences[at], model) for at in indexes]
 
 
 def _said(sentence: Sentence, model: str) -> str:

@@ -60,11 +60,11 @@ def content_safety(
     weights: dict[str, Counter[str]] = defaultdict(Counter)
     free: dict[str, float] = {}
     spans = list(passages(sentences))
-    judged = judge([[one["text"] for one in sentences[first : last + 1]] for first, last in spans], encoder)
-    for (first, last), found in zip(spans, judged, strict=True):
+    judged = judge([[sentence["text"] for sentence in sentences[first : last + 1]] for first, last in spans], encoder)
+    for (first, last), chances in zip(spans, judged, strict=True):
         span = sentences[first : last + 1]
         text = joined(span)
-        labels = [label for label in found if label["confidence"] >= least]
+        labels = [label for label in chances if label["confidence"] >= least]
         for label in labels:
             name, level = label["label"], _LEVELS[min(2, int(label["severity"] * 3))]
             weights[name][level] += label["confidence"] * len(text)
@@ -91,17 +91,17 @@ def judge(texts: Sequence[Sequence[str]], encoder: SentenceEncoder | None = None
     """Return the labels of passages, given as sentences, with confidence and severity (0 to 1), the surest first."""
     if encoder is None:
         return [_by_words(" ".join(parts)) for parts in texts]
-    known = classifier("safety")
-    none = known.labels.index("none")
-    whole = [" ".join(parts) for parts in texts]
+    model = classifier("safety")
+    no_label = model.labels.index("none")
+    joined = [" ".join(parts) for parts in texts]
     flat = [part for parts in texts for part in parts]
-    rows = known.probabilities(encoder.encode([*whole, *flat])) if whole else np.zeros((0, 0))
-    evidence = [_evidence(text, known, none, row) for text, row in zip([*whole, *flat], rows, strict=True)]
-    of_parts = iter(evidence[len(whole) :])
+    rows = model.probabilities(encoder.encode([*joined, *flat])) if joined else np.zeros((0, 0))
+    evidence = [_evidence(text, model, no_label, row) for text, row in zip([*joined, *flat], rows, strict=True)]
+    of_parts = iter(evidence[len(joined) :])
     judged = []
     for parts, about in zip(texts, evidence, strict=False):
         closest = [next(of_parts) for _ in parts]
-        best = {label: max(one[label] for one in closest) for label in about}
+        best = {label: max(scores[label] for scores in closest) for label in about}
         judged.append({label: max(amount, (amount + best[label]) / 2) for label, amount in about.items()})
     return [
         sorted(
@@ -115,15 +115,15 @@ def judge(texts: Sequence[Sequence[str]], encoder: SentenceEncoder | None = None
             ),
             key=lambda label: -label["confidence"],
         )
-        for labels, text in zip(judged, whole, strict=True)
+        for labels, text in zip(judged, joined, strict=True)
     ]
 
 
-def _evidence(text: str, known: Classifier, none: int, chances: NDArray[np.float64]) -> dict[str, float]:
+def _evidence(text: str, model: Classifier, no_label: int, chances: NDArray[np.float64]) -> dict[str, float]:
     """Return the evidence for each label in a text, from the classifier and the lists."""
-    labels = {label: float(chance) for label, chance in zip(known.labels, chances, strict=True) if label != "none"}
+    labels = {label: float(chance) for label, chance in zip(model.labels, chances, strict=True) if label != "none"}
     first = max(labels, key=labels.__getitem__)
-    labels[first] += _TOGETHER * (1 - float(chances[none]) - labels[first])
+    labels[first] += _TOGETHER * (1 - float(chances[no_label]) - labels[first])
     for listed in _by_words(text):
         name, confidence = listed["label"], listed["confidence"]
         labels[name] = max(labels[name] + _LISTED * confidence, confidence if name in _SURE else 0.0)
@@ -132,7 +132,7 @@ def _evidence(text: str, known: Classifier, none: int, chances: NDArray[np.float
 
 def _severity(label: str, text: str) -> float:
     """Return the severity by the lists; for a text without a word of the label's lists, its lowest."""
-    listed = {one["label"]: one["severity"] for one in _by_words(text, alone=True)}
+    listed = {clue["label"]: clue["severity"] for clue in _by_words(text, alone=True)}
     lowest = [float(name.split()[1]) for name in _names() if name.split()[0] == label]
     severity: float = listed.get(label, min(lowest, default=0.5))
     return severity

@@ -92,13 +92,13 @@ def stands_alone(text: str) -> bool:
         >>> stands_alone("The roots were broken."), stands_alone("They were broken."), stands_alone("The roots were,")
         (True, False, False)
     """
-    said = quoted(text)
-    words = words_of(said)
-    if said.endswith("?") or not is_whole(said):
+    quote = quoted(text)
+    words = words_of(quote)
+    if quote.endswith("?") or not is_whole(quote):
         return False
     refers = next((at for at, word in enumerate(words) if word in _REFERS), len(words))
     named = next((at for at, word in enumerate(words) if word not in STOPWORDS and nounness(word) > 0), len(words))
-    return named < refers and words[0] not in _GOES_ON and not _FILLER.match(said)
+    return named < refers and words[0] not in _GOES_ON and not _FILLER.match(quote)
 
 
 def is_whole(text: str) -> bool:
@@ -110,11 +110,11 @@ def is_whole(text: str) -> bool:
 
 def scores(texts: Sequence[str]) -> list[float]:
     """Score how representative each sentence is of all of them, lowered for sentences that are hard to quote."""
-    whole = term_weights(joined([{"text": text} for text in texts]))
+    weights = term_weights(joined([{"text": text} for text in texts]))
     values = []
     for text in texts:
         length = max(1, len(words_of(text)))
-        value = sum(whole.get(term, 0.0) ** 0.5 for term in term_weights(text)) / length**0.5
+        value = sum(weights.get(term, 0.0) ** 0.5 for term in term_weights(text)) / length**0.5
         value *= 0.5 if length < 5 or _MANNERS.match(text) else 1.0
         value *= _FILLED ** len(_FILLER.findall(quoted(text)))
         values.append(value)
@@ -128,14 +128,14 @@ def choose(texts: Sequence[str], count: int, values: Sequence[float] | None = No
     Sentences that do not stand alone are left out, even if fewer than `count` are left.
     """
     ranking = scores(texts) if values is None else values
-    chosen: list[int] = []
+    selected: list[int] = []
     for at in sorted(filter(lambda at: stands_alone(texts[at]), range(len(texts))), key=lambda at: -ranking[at]):
-        if len(chosen) == count:
+        if len(selected) == count:
             break
-        one, *others = rows([texts[n] for n in (at, *chosen)], labels=False)
-        if all(one @ other < _SAME for other in others):
-            chosen.append(at)
-    return sorted(chosen)
+        vector, *neighbours = rows([texts[n] for n in (at, *selected)], labels=False)
+        if all(vector @ other < _SAME for other in neighbours):
+            selected.append(at)
+    return sorted(selected)
 
 
 def quoted(text: str) -> str:
@@ -145,6 +145,6 @@ def quoted(text: str) -> str:
         >>> quoted("And so, well, the roots were broken.")
         'The roots were broken.'
     """
-    rest = _OPENING.sub("", text.replace("so, well,", "so well,"))
-    rest = rest or text
-    return rest[:1].upper() + rest[1:]
+    remaining = _OPENING.sub("", text.replace("so, well,", "so well,"))
+    remaining = remaining or text
+    return remaining[:1].upper() + remaining[1:]

@@ -79,14 +79,14 @@ def key_phrases(sentences: Sequence[Sentence], encoder: SentenceEncoder | None =
     words = [sentence["words"] for sentence in sentences]
     lines = list(zip(words, _tokens(sentences, encoder), strict=True))
     weights = _weights([tokens for _, tokens in lines])
-    chosen: list[tuple[str, ...]] = []
+    selected: list[tuple[str, ...]] = []
     for phrase in sorted(weights, key=lambda phrase: -weights[phrase]):
-        if len(chosen) < _MOST and weights[phrase] > 0 and not any(_alike(phrase, other) for other in chosen):
-            chosen.append(phrase)
-    total = sum(weights[phrase] for phrase in chosen)
+        if len(selected) < _MOST and weights[phrase] > 0 and not any(_alike(phrase, other) for other in selected):
+            selected.append(phrase)
+    total = sum(weights[phrase] for phrase in selected)
     results = []
-    for phrase in chosen:
-        occurrences = [found for words, tokens in lines for found in _occurrences(phrase, words, tokens)]
+    for phrase in selected:
+        occurrences = [place for words, tokens in lines for place in _occurrences(phrase, words, tokens)]
         results.append(
             {
                 "count": len(occurrences),
@@ -126,12 +126,12 @@ def _may_name(low: str) -> bool:
 
 def _parts(lines: Sequence[Sequence[str]], encoder: SentenceEncoder) -> list[list[str]]:
     """Return the part of speech of each word by its vector in its sentence. What is rarely a noun is none."""
-    known = classifier("parts")
+    model = classifier("parts")
     parts = []
     for line, vectors in zip(lines, encoder.words(lines), strict=True):
-        best = known.probabilities(vectors / WORD_SCALE).argmax(axis=1)
+        best = model.probabilities(vectors / WORD_SCALE).argmax(axis=1)
         rare = [nounness(_low(text)) <= _NEVER_NOUN for text in line]
-        parts.append(["other" if no else known.labels[at] for at, no in zip(best, rare, strict=True)])
+        parts.append(["other" if no else model.labels[at] for at, no in zip(best, rare, strict=True)])
     return parts
 
 

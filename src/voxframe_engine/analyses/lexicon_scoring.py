@@ -40,7 +40,7 @@ Clues = Mapping[tuple[str, ...], tuple[Clue, ...]]
 @cache
 def clues(file: str) -> Clues:
     """Read a file with lines of the form `label: word, !word, ?word phrase`."""
-    found: dict[tuple[str, ...], tuple[Clue, ...]] = {}
+    by_word: dict[tuple[str, ...], tuple[Clue, ...]] = {}
     for line in files(__package__).joinpath(file).read_text("utf-8").splitlines():
         label, colon, listed = line.partition(": ")
         if line.startswith("#") or not colon:
@@ -49,8 +49,8 @@ def clues(file: str) -> Clues:
             term = entry.strip()
             sign = term[0] if term[0] in "!?" else ""
             key = stems(term.removeprefix(sign))
-            found[key] = (*found.get(key, ()), Clue(label, sign))
-    return found
+            by_word[key] = (*by_word.get(key, ()), Clue(label, sign))
+    return by_word
 
 
 def stems(text: str) -> tuple[str, ...]:
@@ -58,15 +58,15 @@ def stems(text: str) -> tuple[str, ...]:
     return tuple(stem(word) for word in words_of(text))
 
 
-def find_clues(text: str, known: Clues) -> Iterator[tuple[tuple[str, ...], tuple[Clue, ...]]]:
+def find_clues(text: str, listed: Clues) -> Iterator[tuple[tuple[str, ...], tuple[Clue, ...]]]:
     """Yield every match in a text, the longest at each position, repeated matches included."""
     parts = stems(text)
     at = 0
     while at < len(parts):
         for length in range(min(_LONGEST, len(parts) - at), 0, -1):
             key = parts[at : at + length]
-            if key in known:
-                yield key, known[key]
+            if key in listed:
+                yield key, listed[key]
                 at += length - 1
                 break
         at += 1

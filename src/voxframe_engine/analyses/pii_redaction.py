@@ -32,39 +32,39 @@ class Redaction:
     def __init__(
         self,
         words: Sequence[WordDict],
-        found: Iterable[Entity],
+        entities: Iterable[Entity],
         policies: Collection[str] | None = None,
         substitute: str | None = None,
     ) -> None:
         self._named = substitute in ("entity_name", "entity_type")
-        chosen = [entity for entity in found if not policies or entity.kind in policies]
+        redacted = [entity for entity in entities if not policies or entity.kind in policies]
         self._marks: dict[_Key, tuple[int, str]] = {
             _key(words[index]): (number, entity.kind)
-            for number, entity in enumerate(chosen)
+            for number, entity in enumerate(redacted)
             for index in entity.indexes
         }
-        times = [(words[index]["start"], words[index]["end"]) for entity in chosen for index in _ends(entity)]
+        times = [(words[index]["start"], words[index]["end"]) for entity in redacted for index in _ends(entity)]
         pairs = zip(times[::2], times[1::2], strict=True)
         self.spans = _merged((first[0] - _PAD_MS, max(first[1], last[1]) + _PAD_MS) for first, last in pairs)
         """Spans of the recording to beep out, in ms, in order."""
 
     def words(self, words: Sequence[WordDict]) -> list[WordDict]:
         """Return the words, redacted. They may be those of the transcript or any part of it, such as an utterance."""
-        made: list[WordDict] = []
+        result: list[WordDict] = []
         positions: dict[int, int] = {}  # position of each entity's word; words of other channels may lie between
         for word in words:
             number, kind = self._marks.get(_key(word), (None, ""))
             if number is None:
-                made.append(word)
+                result.append(word)
             elif not self._named:
-                made.append({**word, "text": _hashed(word["text"])})
+                result.append({**word, "text": _hashed(word["text"])})
             elif number in positions:
-                made[positions[number]] = _joined(made[positions[number]], word)
+                result[positions[number]] = _joined(result[positions[number]], word)
             else:
-                positions[number] = len(made)
+                positions[number] = len(result)
                 opening, _, closing = _parts(word["text"])
-                made.append({**word, "text": f"{opening}[{kind.upper()}]{closing}"})
-        return made
+                result.append({**word, "text": f"{opening}[{kind.upper()}]{closing}"})
+        return result
 
     def line(self, line: Mapping[str, Any]) -> dict[str, Any]:
         """Return an utterance or sentence with its words and text redacted."""

@@ -57,9 +57,9 @@ def judge(texts: Sequence[str], encoder: SentenceEncoder | None = None) -> list[
     """Return the sentiment of each text and its confidence, 0 to 1."""
     if encoder is None:
         return [_by_words(text) for text in texts]
-    known = classifier("sentiment")
-    chances = known.probabilities(features(texts, encoder))
-    return [(known.labels[int(row.argmax())], round(float(row.max()), 5)) for row in chances]
+    model = classifier("sentiment")
+    chances = model.probabilities(features(texts, encoder))
+    return [(model.labels[int(row.argmax())], round(float(row.max()), 5)) for row in chances]
 
 
 def features(texts: Sequence[str], encoder: SentenceEncoder) -> Vectors:

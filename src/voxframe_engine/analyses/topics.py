@@ -61,10 +61,10 @@ def topics(sentences: Sequence[Sentence], encoder: SentenceEncoder | None = None
 
 
 def custom_topics(
-    sentences: Sequence[Sentence], wanted: Iterable[str], encoder: SentenceEncoder | None = None
+    sentences: Sequence[Sentence], topics: Iterable[str], encoder: SentenceEncoder | None = None
 ) -> dict[str, Any]:
     """Return the field `custom_topics_results`, in the form of `iab_categories_result`."""
-    names = list(dict.fromkeys(wanted))
+    names = list(dict.fromkeys(topics))
     return _result(sentences, lambda texts: custom_relevances(texts, names, encoder))
 
 
@@ -75,7 +75,7 @@ def taxonomy_relevances(texts: Sequence[str], encoder: SentenceEncoder | None = 
     vectors = encoder.encode(texts)
     levels = classifier("topics")
     labels, described = label_vectors()
-    found = []
+    scores = []
     for text, chances, cosines in zip(texts, levels.probabilities(vectors), vectors @ described.T, strict=True):
         score: dict[str, float] = {}
         near = dict(zip(labels, cosines.tolist(), strict=True))
@@ -91,8 +91,8 @@ def taxonomy_relevances(texts: Sequence[str], encoder: SentenceEncoder | None = 
                     score[label] = max(score.get(label, 0.0), amount)
                     for upper in ancestors(label):
                         score[upper] = max(score.get(upper, 0.0), _PARENT * amount)
-        found.append(_limited(score, text))
-    return found
+        scores.append(_limited(score, text))
+    return scores
 
 
 def custom_relevances(
@@ -100,14 +100,14 @@ def custom_relevances(
 ) -> list[dict[str, float]]:
     """Return the relevances of custom topics for each text, 0 to 1."""
     if encoder is None or not texts or not names:
-        known = own_clues(names)
-        return [relevances(text, known) for text in texts]
-    wanted = encoder.encode([f"This is about {name}." for name in names])
-    cosines = encoder.encode(texts) @ wanted.T
+        listed = own_clues(names)
+        return [relevances(text, listed) for text in texts]
+    vectors = encoder.encode([f"This is about {name}." for name in names])
+    cosines = encoder.encode(texts) @ vectors.T
     for column, name in enumerate(names):
-        rests = {at: rest for at, text in enumerate(texts) if (rest := _without(text, name)) is not None}
+        rests = {at: remaining for at, text in enumerate(texts) if (remaining := _without(text, name)) is not None}
         for at, vector in zip(rests, encoder.encode(list(rests.values())), strict=True):
-            cosines[at, column] = min(cosines[at, column], vector @ wanted[column] + _SHARED)
+            cosines[at, column] = min(cosines[at, column], vector @ vectors[column] + _SHARED)
     amounts = np.clip((cosines - _STRANGE) / (_ABOUT - _STRANGE), 0, 1)
     return [
         _limited(dict(zip(names, row.tolist(), strict=True)), text) for text, row in zip(texts, amounts, strict=True)
@@ -124,8 +124,8 @@ def _without(text: str, name: str) -> str | None:
     if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, 0 if name.islower() else re.IGNORECASE):
         return None
     shared = {stem(word) for word in words_of(name)} - {stem(word) for word in STOPWORDS}
-    kept = [word for word in text.split() if shared.isdisjoint(stems(word))]
-    return " ".join(kept) if len(kept) < len(text.split()) else None
+    remaining = [word for word in text.split() if shared.isdisjoint(stems(word))]
+    return " ".join(remaining) if len(remaining) < len(text.split()) else None
 
 
 def _limited(score: Mapping[str, float], text: str) -> dict[str, float]:
@@ -134,13 +134,13 @@ def _limited(score: Mapping[str, float], text: str) -> dict[str, float]:
     return {label: round(min(amount, words / (words + 1)), 5) for label, amount in score.items()}
 
 
-def relevances(text: str, known: Clues) -> dict[str, float]:
+def relevances(text: str, listed: Clues) -> dict[str, float]:
     """Return the relevance of each label for a text, 0 to 1, without labels that have too little evidence."""
     weight: defaultdict[str, float] = defaultdict(float)
     words: defaultdict[str, set[tuple[str, ...]]] = defaultdict(set)
     sure: set[str] = set()
     times: Counter[tuple[str, ...]] = Counter()
-    for key, matching in find_clues(text, known):
+    for key, matching in find_clues(text, listed):
         times[key] += 1
         if times[key] > 2:
             continue  # repetitions add no further evidence
@@ -167,22 +167,22 @@ def _result(sentences: Sequence[Sentence], judge: Callable[[Sequence[str]], list
     results: list[dict[str, Any]] = []
     total: defaultdict[str, float] = defaultdict(float)
     for span, text, score in zip(spans, texts, judge(texts), strict=True):
-        kept = sorted((item for item in score.items() if item[1] >= FLOOR), key=lambda item: -item[1])
-        kept = kept[:_MOST] + [item for item in kept[_MOST:_MOST_CLEAR] if item[1] >= CLEAR]
-        for label, relevance in kept:
+        best = sorted((item for item in score.items() if item[1] >= FLOOR), key=lambda item: -item[1])
+        best = best[:_MOST] + [item for item in best[_MOST:_MOST_CLEAR] if item[1] >= CLEAR]
+        for label, relevance in best:
             total[label] += relevance
-        labels = [{"relevance": relevance, "label": label} for label, relevance in kept]
+        labels = [{"relevance": relevance, "label": label} for label, relevance in best]
         results.append({"text": text, "labels": labels, "timestamp": spanned(span)})
     greatest = max(total.values(), default=1.0)
     summary = {label: round(total[label] / greatest, 5) for label in sorted(total, key=lambda label: -total[label])}
     return {"status": "success", "results": results, "summary": summary}
 
 
-def own_clues(wanted: Iterable[str]) -> Clues:
+def own_clues(names: Iterable[str]) -> Clues:
     """Return the words that indicate custom topics: the topic, its words, and all words of related taxonomy labels."""
-    own: defaultdict[tuple[str, ...], list[Clue]] = defaultdict(list)
+    by_word: defaultdict[tuple[str, ...], list[Clue]] = defaultdict(list)
     taxonomy = clues(_FILE)
-    for topic in wanted:
+    for topic in names:
         phrase = stems(topic)
         parts = {(stem(word),) for word in words_of(topic) if word not in STOPWORDS}
         near = {clue.label for key in {phrase, *parts} for clue in taxonomy.get(key, ())}
@@ -191,13 +191,13 @@ def own_clues(wanted: Iterable[str]) -> Clues:
         signs |= dict.fromkeys(parts, "")
         signs[phrase] = "!"
         for key, sign in signs.items():
-            own[key].append(Clue(topic, sign))
-    return {key: tuple(matching) for key, matching in own.items()}
+            by_word[key].append(Clue(topic, sign))
+    return {key: tuple(matching) for key, matching in by_word.items()}
 
 
-def _names(known: Clues) -> dict[str, set[tuple[str, ...]]]:
+def _names(listed: Clues) -> dict[str, set[tuple[str, ...]]]:
     """Return the words in the last part of the name of each label."""
-    labels = {clue.label for matching in known.values() for clue in matching}
+    labels = {clue.label for matching in listed.values() for clue in matching}
     return {
         label: {(stem(word.lower()),) for word in _CAPITAL.findall(label.rpartition(">")[2]) if word != "And"}
         for label in labels

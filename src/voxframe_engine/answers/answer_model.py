@@ -72,27 +72,27 @@ class AnswerModel:
         spans: list[list[tuple[int, int, int]]] = []  # for each block, the row, start and end of each sentence
         for before, sentences in blocks:
             tokens = self._encoder.tokens([*before, *sentences])
-            context = [number for one in tokens[: len(before)] for number in one]
+            context = [number for ids in tokens[: len(before)] for number in ids]
             row = [BEGIN, *context] if len(context) < _MOST_TOKENS // 2 else [BEGIN]
             spans.append([])
-            for one in tokens[len(before) :]:
-                if len(row) + len(one) > _MOST_TOKENS + 1:  # long sentences, such as text without punctuation
+            for ids in tokens[len(before) :]:
+                if len(row) + len(ids) > _MOST_TOKENS + 1:  # long sentences, such as text without punctuation
                     rows.append([*row, END])
                     row = [BEGIN]
-                spans[-1].append((len(rows), len(row), len(row) + len(one)))
-                row += one
+                spans[-1].append((len(rows), len(row), len(row) + len(ids)))
+                row += ids
             rows.append([*row, END])
         states: list[Vectors] = [np.empty((0, 0), np.float32)] * len(rows)
-        for at, found in self._encoder.states(rows):
-            states[at] = found
+        for at, state in self._encoder.states(rows):
+            states[at] = state
         return [self._block([states[row][start:end] for row, start, end in places]) for places in spans]
 
     def _block(self, sentences: Sequence[Vectors]) -> EncodedBlock:
         """Return the block of sentences, given the vectors of their tokens. An empty sentence gets a token of zeros."""
-        filled = [one if len(one) else np.zeros((1, encoder.SIZE), np.float32) for one in sentences]
-        means = _unit(np.array([one.mean(axis=0) for one in filled]))
+        filled = [vectors if len(vectors) else np.zeros((1, encoder.SIZE), np.float32) for vectors in sentences]
+        means = _unit(np.array([vectors.mean(axis=0) for vectors in filled]))
         tokens = self._projected(np.concatenate(filled))
-        return EncodedBlock(tokens.astype(np.float16), [len(one) for one in filled], means.astype(np.float16))
+        return EncodedBlock(tokens.astype(np.float16), [len(vectors) for vectors in filled], means.astype(np.float16))
 
     def compare(
         self, question: str, blocks: Sequence[EncodedBlock], is_question: Flags, starts_run: Flags
@@ -107,19 +107,21 @@ class AnswerModel:
         (tokens,) = self._encoder.tokens([question])
         ((_, states),) = self._encoder.states([[BEGIN, *tokens[:_MOST_OF_A_QUESTION], END]])
         # One row for each token of the question, one column for each token of the sentences.
-        alike = self._projected(states) @ np.concatenate([one.tokens for one in blocks]).T.astype(np.float32)
-        starts = np.cumsum([0, *(count for one in blocks for count in one.counts)])[:-1]
+        alike = self._projected(states) @ np.concatenate([block.tokens for block in blocks]).T.astype(np.float32)
+        starts = np.cumsum([0, *(count for block in blocks for count in block.counts)])[:-1]
         importance = states @ self._weights["importance"]
         weights = np.exp(importance - importance.max())
         best = (weights / weights.sum()) @ np.maximum.reduceat(alike, starts, axis=1)
-        means = np.concatenate([one.means for one in blocks]).astype(np.float32)
+        means = np.concatenate([block.means for block in blocks]).astype(np.float32)
         is_empty, close = ~means.any(axis=1), means @ _unit(states.mean(axis=0))
-        own = np.stack([best, close], axis=1) @ self._weights["parts"]
-        before = np.where(starts_run, own, np.roll(own, 1))
-        after = np.where(np.roll(starts_run, -1), own, np.roll(own, -1))
+        features = np.stack([best, close], axis=1) @ self._weights["parts"]
+        before = np.where(starts_run, features, np.roll(features, 1))
+        after = np.where(np.roll(starts_run, -1), features, np.roll(features, -1))
         after_question = ~starts_run & np.roll(is_question, 1)
         by_before, by_after, by_question, by_form = self._weights["beside"]
-        total = own + (by_before + by_question * after_question) * (before - own) + by_after * (after - own)
+        total = (
+            features + (by_before + by_question * after_question) * (before - features) + by_after * (after - features)
+        )
         nothing = self._weights["nothing"]
         scores = np.where(is_empty, -np.inf, total + by_form * is_question)
         return scores, float(states[0] @ nothing[:-1] + nothing[-1])

@@ -104,9 +104,9 @@ class BM25Index:
         self._times: dict[str, list[int]] = {}
         lengths = []
         for place, line in enumerate(self.lines):
-            found = terms(line.text)
-            lengths.append(len(found))
-            for term in found:
+            words = terms(line.text)
+            lengths.append(len(words))
+            for term in words:
                 places = self._places.setdefault(term, [])
                 if places and places[-1] == place:
                     self._times[term][-1] += 1
@@ -154,19 +154,19 @@ class BM25Index:
 
     def evidence(self, question: str, context: str = "") -> Scores:
         """Return the score of each sentence as an answer to a question."""
-        own = self.shared(question)
+        shared = self.shared(question)
         if context:
             about = self.matches(context)
-            own = own + _CONTEXT * np.where(own > 0, about, 0.0)
-        total = own + _AROUND * (self._before(own, 1) + self._after(own))
-        after_question = np.where(self.is_question, own, 0.0)
+            shared = shared + _CONTEXT * np.where(shared > 0, about, 0.0)
+        total = shared + _AROUND * (self._before(shared, 1) + self._after(shared))
+        after_question = np.where(self.is_question, shared, 0.0)
         total = (
             total
             + _AFTER_QUESTION * self._before(after_question, 1)
             + _NEXT_AFTER_QUESTION * self._before(after_question, 2)
         )
         total = np.where(self.is_question, 0.3 * total, total)
-        kinds = [answer for wanted, answer in _WANTS if wanted.search(question)]
+        kinds = [answer for pattern, answer in _WANTS if pattern.search(question)]
         for place in np.flatnonzero(total) if kinds else ():
             if any(kind.search(self.lines[place].text) for kind in kinds):
                 total[place] *= _KIND
@@ -196,9 +196,9 @@ class BM25Index:
         return np.where(last, 0.0, np.concatenate([values[1:], [0.0]]))
 
 
-def in_order(found: Iterable[Match]) -> list[Match]:
+def in_order(matches: Iterable[Match]) -> list[Match]:
     """Return sentences in their original order."""
-    return sorted(found, key=lambda one: one.place)
+    return sorted(matches, key=lambda match: match.place)
 
 
 _LOOKED_AT = 6  # number of sentences considered
@@ -224,38 +224,38 @@ def choose_option(index: BM25Index, question: str, options: Sequence[str], conte
         `NO_EVIDENCE` if there is none.
     """
     fallback = next((option for option in options if _OTHERWISE.match(option)), NO_EVIDENCE)
-    found = index.best(index.evidence(question, context), _LOOKED_AT)
+    matches = index.best(index.evidence(question, context), _LOOKED_AT)
     yes = next((option for option in options if option.strip(" .").lower() in _YES), None)
     no = next((option for option in options if option.strip(" .").lower() in _NO), None)
     if yes is not None and no is not None:
-        return (yes if _is_so(index, found, question) else no) if found else fallback
-    scores = {option: _score(index, found, option) for option in options if option is not fallback}
+        return (yes if _is_so(index, matches, question) else no) if matches else fallback
+    scores = {option: _score(index, matches, option) for option in options if option is not fallback}
     best = max(scores, key=scores.__getitem__, default=fallback)
     return best if scores.get(best, 0.0) > 0 else fallback
 
 
-def _is_so(index: BM25Index, found: Sequence[Match], question: str) -> bool:
+def _is_so(index: BM25Index, matches: Sequence[Match], question: str) -> bool:
     """Return True if the best sentence about a question answers it with yes."""
     asked_negative = bool(_NEGATED.search(question))
-    for one in found:
-        if _SAYS_YES.match(one.line.text):
+    for match in matches:
+        if _SAYS_YES.match(match.line.text):
             return True
-        if _SAYS_NO.match(one.line.text):
+        if _SAYS_NO.match(match.line.text):
             return False
-        if index.question_before(one.place):
+        if index.question_before(match.place):
             break
-    return bool(_NEGATED.search(found[0].line.text)) == asked_negative
+    return bool(_NEGATED.search(matches[0].line.text)) == asked_negative
 
 
-def _score(index: BM25Index, found: Sequence[Match], option: str) -> float:
+def _score(index: BM25Index, matches: Sequence[Match], option: str) -> float:
     """Return the support for an option in the sentences about a question, plus a little for support in all others."""
-    wanted = set(terms(option)) or set(words_of(option))
-    whole = sum(map(index.weight, wanted)) or 1.0
+    words = set(terms(option)) or set(words_of(option))
+    total = sum(map(index.weight, words)) or 1.0
 
     def part(text: str) -> float:
-        held = {*terms(text), *words_of(text)}
-        return sum(index.weight(term) for term in wanted & held) / whole
+        present = {*terms(text), *words_of(text)}
+        return sum(index.weight(term) for term in words & present) / total
 
-    near = sum(one.score * part(one.line.text) for one in found)
+    near = sum(match.score * part(match.line.text) for match in matches)
     anywhere = float(index.matches(option).max(initial=0.0))
     return near + 0.05 * anywhere

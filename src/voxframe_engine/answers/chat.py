@@ -89,11 +89,11 @@ class ChatAnswerer:
             material = self._fitting(llm_request, sources, _questions_prompt(llm_request), share, pool, tally)
             tally.calls += len(llm_request.questions) - 1
 
-            def reply(one: LLMQuestion) -> dict[str, str]:
-                context = "\n\n".join(filter(None, (llm_request.context, one.context)))
-                request = _prompt(material, context, _question_prompt(one), one.answer_format)
+            def reply(asked: LLMQuestion) -> dict[str, str]:
+                context = "\n\n".join(filter(None, (llm_request.context, asked.context)))
+                request = _prompt(material, context, _question_prompt(asked), asked.answer_format)
                 text = tally.ask(self.model, request, share, llm_request.temperature)
-                return {"question": one.question, "answer": _matched(text, one.answer_options)}
+                return {"question": asked.question, "answer": _matched(text, asked.answer_options)}
 
             return LLMAnswer(list(pool.map(reply, llm_request.questions)), tally.input, tally.output, self.model.name)
 
@@ -107,7 +107,7 @@ class ChatAnswerer:
         tally: _Tally,
     ) -> str:
         """Return the input; if it is too long, the model's notes on its parts, repeated until they fit."""
-        longest = max((one.context for one in llm_request.questions), key=len, default="")
+        longest = max((asked.context for asked in llm_request.questions), key=len, default="")
         around = count(_SYSTEM) + count(llm_request.context) + count(longest) + 2 * count(what) + 200
         room = int(self.window * _SPARE) - output - around
         if room < _LEAST_ROOM:
@@ -127,33 +127,33 @@ class ChatAnswerer:
     ) -> Callable[[int, str], str]:
         def note(at: int, part: str) -> str:
             request = _prompt(part, llm_request.context, _notes_prompt(at + 1, parts, what))
-            taken = cut(tally.ask(self.model, request, size, llm_request.temperature), size)
-            return f"Notes on part {at + 1} of {parts}:\n{taken}\n"
+            answer = cut(tally.ask(self.model, request, size, llm_request.temperature), size)
+            return f"Notes on part {at + 1} of {parts}:\n{answer}\n"
 
         return note
 
 
 def _parts(pieces: Sequence[str], room: int) -> Iterator[str]:
     """Join the pieces into parts of at most `room` tokens. A piece that is too long is split between words."""
-    held: list[str] = []
+    lines: list[str] = []
     used = 0
     for piece in pieces:
-        rest = piece
+        remaining = piece
         while True:
-            size = count(rest)
+            size = count(remaining)
             if used + size <= room:
-                held.append(rest)
+                lines.append(remaining)
                 used += size
                 break
-            if held:
-                yield "\n".join(held)
-                held, used = [], 0
+            if lines:
+                yield "\n".join(lines)
+                lines, used = [], 0
                 continue
-            fitting = cut(rest, room)
+            fitting = cut(remaining, room)
             yield fitting
-            rest = rest[len(fitting) :].lstrip()
-    if held:
-        yield "\n".join(held)
+            remaining = remaining[len(fitting) :].lstrip()
+    if lines:
+        yield "\n".join(lines)
 
 
 _MARK = re.compile(r"<(?=\s*/?\s*(?:material|context)\b)", re.IGNORECASE)
@@ -176,7 +176,7 @@ def _instruction(llm_request: LLMRequest) -> str:
 
 def _questions_prompt(llm_request: LLMRequest) -> str:
     """Return all questions, for taking notes."""
-    return "Answer these questions:\n" + "\n".join(f"- {one.question}" for one in llm_request.questions)
+    return "Answer these questions:\n" + "\n".join(f"- {asked.question}" for asked in llm_request.questions)
 
 
 def _prompt(material: str, context: str, what: str, answer_format: str = "") -> str:
@@ -195,12 +195,12 @@ def _inside(text: str) -> str:
     return _MARK.sub("\u2039", text)
 
 
-def _question_prompt(one: LLMQuestion) -> str:
+def _question_prompt(asked: LLMQuestion) -> str:
     """Return the instruction for one question."""
-    if not one.answer_options:
-        return f"Answer this question: {one.question}"
-    options = "\n".join(f"- {option}" for option in one.answer_options)
-    return f"Answer this question: {one.question}\nAnswer with one of these, exactly as it is written:\n{options}"
+    if not asked.answer_options:
+        return f"Answer this question: {asked.question}"
+    options = "\n".join(f"- {option}" for option in asked.answer_options)
+    return f"Answer this question: {asked.question}\nAnswer with one of these, exactly as it is written:\n{options}"
 
 
 def _notes_prompt(part: int, parts: int, what: str) -> str:

@@ -45,7 +45,7 @@ class CheckedAnswerer:
                     reply["answer"], question.question
                 )
                 replies.append({**reply, "answer": text or NOTHING_FITS})
-                citations += [_as_dict(one, sources, question=at) for one in cited]
+                citations += [_as_dict(support, sources, question=at) for support in cited]
             return answer._replace(response=replies, citations=citations)
         kind = task_kind(llm_request.prompt) if llm_request.task == "task" else llm_request.task
         if kind is None or needs_writing(llm_request.answer_format):
@@ -54,7 +54,7 @@ class CheckedAnswerer:
         if not text and kind == "summary":
             return ExtractiveAnswerer().answer(llm_request, sources)
         otherwise = NO_ACTIONS if kind == "action-items" else NOTHING_FITS
-        return answer._replace(response=text or otherwise, citations=[_as_dict(one, sources) for one in cited])
+        return answer._replace(response=text or otherwise, citations=[_as_dict(support, sources) for support in cited])
 
 
 def _as_dict(citation: Support, sources: Sequence[Source], **more: int) -> dict[str, Any]:

@@ -82,7 +82,7 @@ class Evidence:
         if self._encoder is not None and self._windows:
             lines = [_unit(self._encoder.encode(texts_)) if texts_ else np.empty((0, encoder.SIZE)) for texts_ in texts]
             self._vectors = _unit(
-                np.stack([lines[one.source][one.first : one.last].mean(axis=0) for one in self._windows])
+                np.stack([lines[item.source][item.first : item.last].mean(axis=0) for item in self._windows])
             )
 
     def check(self, text: str, question: str = "") -> tuple[str, list[Support]]:
@@ -90,14 +90,14 @@ class Evidence:
         rows, citations = [], []
         for row in text.splitlines():
             bullet = _BULLET.match(row)
-            mark, rest = (bullet[0], row[bullet.end() :]) if bullet else ("", row)
-            kept = []
-            for sentence in _SENTENCE.findall(rest):
+            mark, content = (bullet[0], row[bullet.end() :]) if bullet else ("", row)
+            supported = []
+            for sentence in _SENTENCE.findall(content):
                 if passages := self._support(sentence.strip(), question):
-                    kept.append(sentence)
+                    supported.append(sentence)
                     citations += passages
-            if kept or not row.strip():
-                rows.append(mark + "".join(kept).rstrip())
+            if supported or not row.strip():
+                rows.append(mark + "".join(supported).rstrip())
         return re.sub(r"\n{3,}", "\n\n", "\n".join(rows)).strip(), citations
 
     def _support(self, sentence: str, question: str) -> list[Support]:
@@ -117,10 +117,10 @@ class Evidence:
         missing = needed - self._facts[best]
         cited = [best]
         if missing:
-            others = [at for at, facts in enumerate(self._facts) if missing <= facts and values[at] >= _SECOND]
-            if not others:
+            candidates = [at for at, facts in enumerate(self._facts) if missing <= facts and values[at] >= _SECOND]
+            if not candidates:
                 return []
-            cited.append(max(others, key=lambda at: values[at]))
+            cited.append(max(candidates, key=lambda at: values[at]))
         return [self._citation(sentence, self._windows[at]) for at in cited]
 
     def _citation(self, sentence: str, window: _Window) -> Support:

@@ -129,7 +129,7 @@ class AnswerForm(NamedTuple):
 
     def write(self, sentences: list[str]) -> str:
         """Return the sentences in this form."""
-        return "\n".join(f"- {one}" for one in sentences) if self.bullets else " ".join(sentences)
+        return "\n".join(f"- {sentence}" for sentence in sentences) if self.bullets else " ".join(sentences)
 
 
 def form_of(*texts: str) -> AnswerForm:
@@ -168,13 +168,13 @@ class RequestText:
         """
         assert self.encoded is not None
         scores, nothing = self.encoded.compare(question, self.index.shared(question))
-        found, asks = scores - nothing, self.index.is_question
+        odds, asks = scores - nothing, self.index.is_question
         follows = np.roll(asks, 1) & ~self.index.is_first
-        found = np.where(follows, np.maximum(found, np.roll(found, 1) + _AFTER_QUESTION), found)
-        found[asks] = -np.inf
+        odds = np.where(follows, np.maximum(odds, np.roll(odds, 1) + _AFTER_QUESTION), odds)
+        odds[asks] = -np.inf
         if not wants_yes_or_no(question):  # "Yes, it is." answers only a question that can be answered with yes
-            found[self.index.is_bare] = -np.inf
-        return found
+            odds[self.index.is_bare] = -np.inf
+        return odds
 
 
 class ExtractiveAnswerer:
@@ -194,22 +194,22 @@ class ExtractiveAnswerer:
         report: Report = unreported,  # noqa: ARG002 - quoting is quick
     ) -> LLMAnswer:
         """Answer a request from the given transcripts or text."""
-        for form in (llm_request.answer_format, *(one.answer_format for one in llm_request.questions)):
+        for form in (llm_request.answer_format, *(asked.answer_format for asked in llm_request.questions)):
             if needs_writing(form):
                 raise RequestRefused(CANNOT.format(asked=form[:80]))
         text = RequestText(sources)
         size = sum(count(line.text) for line in text.index.lines)
         size += count(llm_request.context) + count(llm_request.prompt)
-        size += sum(count(one.question) + count(one.context) for one in llm_request.questions)
+        size += sum(count(asked.question) + count(asked.context) for asked in llm_request.questions)
         if llm_request.task == "question-answer":
             share = max(1, llm_request.max_output_size // len(llm_request.questions))
             replies = [
-                {"question": one.question, "answer": cut(_reply(text, one, llm_request), share)}
-                for one in llm_request.questions
+                {"question": asked.question, "answer": cut(_reply(text, asked, llm_request), share)}
+                for asked in llm_request.questions
             ]
             return LLMAnswer(replies, size, sum(count(reply["answer"]) for reply in replies), QUOTING)
-        said = _TASKS[llm_request.task](llm_request, sources, text)
-        return LLMAnswer(said, size, count(said), QUOTING)
+        answer = _TASKS[llm_request.task](llm_request, sources, text)
+        return LLMAnswer(answer, size, count(answer), QUOTING)
 
 
 def _reply(text: RequestText, question: LLMQuestion, llm_request: LLMRequest) -> str:
@@ -221,9 +221,11 @@ def _reply(text: RequestText, question: LLMQuestion, llm_request: LLMRequest) ->
         best = _closest(text.index, text.index.evidence(question.question, context), form.sentences)
     else:
         best = _answers(text, question.question, context, form.sentences or _MOST_OF_QUESTION, form.sentences)
-    places = {one.place for one in best}
-    said = [quoted(one.line.text) if one.place - 1 in places else _quoted(text.index, one) for one in in_order(best)]
-    return form.write(said) or NOTHING_FITS
+    places = {match.place for match in best}
+    sentences = [
+        quoted(match.line.text) if match.place - 1 in places else _quoted(text.index, match) for match in in_order(best)
+    ]
+    return form.write(sentences) or NOTHING_FITS
 
 
 def _answers(text: RequestText, question: str, context: str, most: int, wanted: int | None) -> list[Match]:
@@ -233,14 +235,14 @@ def _answers(text: RequestText, question: str, context: str, most: int, wanted: 
         context: Its context. Of sentences that are about as good, those with its words come first.
         wanted: Number of sentences that the user wants. None: the best one, and others that are almost as good.
     """
-    found = text.log_odds(question)
-    if found.max(initial=-np.inf) < _LEAST_LOG_ODDS:
+    odds = text.log_odds(question)
+    if odds.max(initial=-np.inf) < _LEAST_LOG_ODDS:
         return []
     about = text.index.matches(context)
-    found += _BY_CONTEXT * about / (about.max() or 1.0)
-    order = np.argsort(-found, kind="stable")[:most].tolist()
-    least = _LEAST_LOG_ODDS if wanted else found[order[0]] - _MOST_BEHIND
-    return [Match(at, text.index.lines[at], float(found[at])) for at in order if found[at] >= least]
+    odds += _BY_CONTEXT * about / (about.max() or 1.0)
+    order = np.argsort(-odds, kind="stable")[:most].tolist()
+    least = _LEAST_LOG_ODDS if wanted else odds[order[0]] - _MOST_BEHIND
+    return [Match(at, text.index.lines[at], float(odds[at])) for at in order if odds[at] >= least]
 
 
 def _closest(index: BM25Index, scores: Scores, most: int | None) -> list[Match]:
@@ -251,17 +253,17 @@ def _closest(index: BM25Index, scores: Scores, most: int | None) -> list[Match]:
     """
     best = index.best(scores, most or 2)
     if best and most is None:
-        best = [one for one in best if one.score >= _ALMOST * best[0].score]
+        best = [match for match in best if match.score >= _ALMOST * best[0].score]
         beside = index.neighbour(best[0].place, scores)
-        if beside and beside.place not in {one.place for one in best}:
+        if beside and beside.place not in {match.place for match in best}:
             best.append(beside)
     return best
 
 
-def _quoted(index: BM25Index, found: Match) -> str:
+def _quoted(index: BM25Index, match: Match) -> str:
     """Return a sentence, preceded by its question if it says little alone ("Yes, it is.")."""
-    text, question = quoted(found.line.text), index.question_before(found.place)
-    return f"{question.text} {text}" if question and len(terms(found.line.text)) < _TELLING else text
+    text, question = quoted(match.line.text), index.question_before(match.place)
+    return f"{question.text} {text}" if question and len(terms(match.line.text)) < _TELLING else text
 
 
 def _summary(llm_request: LLMRequest, sources: Sequence[Source], _: RequestText) -> str:
@@ -284,10 +286,10 @@ def _task(llm_request: LLMRequest, sources: Sequence[Source], text: RequestText)
     most = form.sentences or _MOST_OF_TASK
     if text.encoded is None:
         best = text.index.best(text.index.evidence(prompt, context), most)
-        kept = [one for one in best if form.sentences or one.score >= _ENOUGH * best[0].score]
+        matches = [match for match in best if form.sentences or match.score >= _ENOUGH * best[0].score]
     else:
-        kept = _answers(text, prompt, context, most, form.sentences)
-    return _fitting([quoted(one.line.text) for one in in_order(kept)], form, llm_request.max_output_size) or cut(
+        matches = _answers(text, prompt, context, most, form.sentences)
+    return _fitting([quoted(match.line.text) for match in in_order(matches)], form, llm_request.max_output_size) or cut(
         NOTHING_FITS, llm_request.max_output_size
     )
 
@@ -314,20 +316,20 @@ def _chosen(sources: Sequence[Source], most: int | None, about: str) -> list[str
     wanted_count = most or min(8, max(3, total // 12))
     blocks = [block for source in sources for block in _blocks(source)]
     shares = [max(1, round(wanted_count * len(block) / total)) for block in blocks]
-    found: list[tuple[float, int, int, str]] = []
+    candidates: list[tuple[float, int, int, str]] = []
     for at, (block, share) in enumerate(zip(blocks, shares, strict=True)):
         texts = [line.text for line in block]
         values = scores(texts)
         if about.strip():
             bias = BM25Index([Source(block)]).matches(about)
-            values = [value + float(more) / (bias.max() or 1.0) for value, more in zip(values, bias, strict=True)]
-        found += [(values[place], at, place, quoted(texts[place])) for place in choose(texts, share, values)]
+            values = [value + float(bonus) / (bias.max() or 1.0) for value, bonus in zip(values, bias, strict=True)]
+        candidates += [(values[place], at, place, quoted(texts[place])) for place in choose(texts, share, values)]
     # Every block contributed at least one sentence; if that is too many, keep the best.
-    keep = sorted(found, key=lambda one: -one[0])[: most or max(wanted_count, len(sources))]
+    keep = sorted(candidates, key=lambda candidate: -candidate[0])[: most or max(wanted_count, len(sources))]
     if not keep:  # no sentence stands alone
         texts = [line.text for source in sources for line in source.lines]
         return [quoted(max(zip(scores(texts), texts, strict=True))[1])] if texts else []
-    return [text for _, _, _, text in sorted(keep, key=lambda one: one[1:3])]
+    return [text for _, _, _, text in sorted(keep, key=lambda candidate: candidate[1:3])]
 
 
 def _blocks(source: Source) -> list[Sequence[Line]]:
@@ -336,9 +338,9 @@ def _blocks(source: Source) -> list[Sequence[Line]]:
 
 def _fitting(sentences: Sequence[str], form: AnswerForm, most: int) -> str:
     """Return as many sentences as fit into `most` tokens; if none fits, the beginning of the first."""
-    kept: list[str] = []
+    texts: list[str] = []
     for sentence in sentences:
-        if count(form.write([*kept, sentence])) > most:
+        if count(form.write([*texts, sentence])) > most:
             break
-        kept.append(sentence)
-    return form.write(kept) if kept else cut(form.write(list(sentences[:1])), most)
+        texts.append(sentence)
+    return form.write(texts) if texts else cut(form.write(list(sentences[:1])), most)

@@ -54,14 +54,14 @@ def read(task: Task, body: object) -> LLMRequest:
     """Validate the body of a request. Unknown fields and nulls are ignored."""
     if not isinstance(body, Mapping):
         raise RequestRefused("the body must be a JSON object")
-    given = {name: value for name, value in body.items() if value is not None}
+    fields = {name: value for name, value in body.items() if value is not None}
     wrongs: list[str] = []
 
     def take(name: str, convert: Callable[[str, Any], Any], default: Any) -> Any:
-        if name not in given:
+        if name not in fields:
             return default
         try:
-            return convert(name, given[name])
+            return convert(name, fields[name])
         except RequestRefused as wrong:
             wrongs.append(str(wrong))
             return default
@@ -93,8 +93,8 @@ def _missing(llm_request: LLMRequest) -> list[str]:
     """Return problems with the combination of fields that are valid alone."""
     wrongs = []
     if bool(llm_request.transcript_ids) == bool(llm_request.input_text.strip()):
-        found = "both" if llm_request.transcript_ids else "neither"
-        wrongs.append(f"either transcript_ids (or sources) or input_text is required, got {found}")
+        state = "both" if llm_request.transcript_ids else "neither"
+        wrongs.append(f"either transcript_ids (or sources) or input_text is required, got {state}")
     if len(llm_request.transcript_ids) > LLM_TRANSCRIPTS:
         wrongs.append(
             f"at most {LLM_TRANSCRIPTS} transcripts per request are allowed, got {len(llm_request.transcript_ids)}"
@@ -147,27 +147,27 @@ def _listed(name: str, value: object) -> Sequence[Any]:
 
 
 def _ids(name: str, value: object) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_filled(f"each of {name}", one) for one in _listed(name, value)))
+    return tuple(dict.fromkeys(_filled(f"each of {name}", item) for item in _listed(name, value)))
 
 
 def _sources(name: str, value: object) -> tuple[str, ...]:
-    found = []
-    for one in _listed(name, value):
-        entry = one if isinstance(one, Mapping) else {}
+    sources = []
+    for item in _listed(name, value):
+        entry = item if isinstance(item, Mapping) else {}
         if entry.get("type", "transcript") != "transcript" or not isinstance(entry.get("id"), str) or not entry["id"]:
             raise RequestRefused(f'each of {name} must be {{"id": "...", "type": "transcript"}}')
-        found.append(entry["id"])
-    return tuple(dict.fromkeys(found))
+        sources.append(entry["id"])
+    return tuple(dict.fromkeys(sources))
 
 
 def _questions(name: str, value: object) -> tuple[LLMQuestion, ...]:
-    made = []
-    for one in _listed(name, value):
-        if not isinstance(one, Mapping):
+    questions = []
+    for item in _listed(name, value):
+        if not isinstance(item, Mapping):
             raise RequestRefused(f'each of {name} must be an object such as {{"question": "Who is speaking?"}}')
-        entry = {key: part for key, part in one.items() if part is not None}
+        entry = {key: part for key, part in item.items() if part is not None}
         options = _listed("answer_options", entry.get("answer_options", []))
-        made.append(
+        questions.append(
             LLMQuestion(
                 _filled("question", entry.get("question")),
                 _context("context", entry.get("context", "")),
@@ -175,7 +175,7 @@ def _questions(name: str, value: object) -> tuple[LLMQuestion, ...]:
                 tuple(_filled("each of answer_options", option) for option in options),
             )
         )
-    return tuple(made)
+    return tuple(questions)
 
 
 class LLMAnswer(NamedTuple):

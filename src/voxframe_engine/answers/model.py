@@ -111,7 +111,7 @@ class ChatModel:
     def _send(self, body: bytes, size: int, report: Report) -> dict[str, Any]:
         import requests
 
-        for left in reversed(range(_TRIES)):
+        for tries_left in reversed(range(_TRIES)):
             try:
                 with requests.Session() as session:
                     status, headers, content = self._post(session, body, size, report)
@@ -121,9 +121,9 @@ class ChatModel:
                 raise ModelFailed(
                     503, f"the configured language model could not be reached ({type(error).__name__})"
                 ) from None
-            if status not in (429, 503) or not left:
+            if status not in (429, 503) or not tries_left:
                 break
-            time.sleep(_pause(headers.get("Retry-After"), _TRIES - left))
+            time.sleep(_pause(headers.get("Retry-After"), _TRIES - tries_left))
         if isinstance(content, dict):
             return content
         if 200 <= status < 300:
@@ -222,8 +222,8 @@ def _number(value: object, otherwise: int) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else otherwise
 
 
-def _pause(told: str | None, turn: int) -> float:
-    seconds = float(told) if told and told.isdecimal() else float(turn)
+def _pause(header: str | None, turn: int) -> float:
+    seconds = float(header) if header and header.isdecimal() else float(turn)
     return min(seconds, _LONGEST_PAUSE)
 
 
@@ -241,8 +241,8 @@ def _failed(status: int, content: bytes, retry_after: str | None) -> ModelFailed
     """Map an error of the model to an error for the client of this server, whose key and URL are not at fault."""
     said = _said(content)
     if status == 429:
-        given = retry_after or ""
-        seconds = int(given) if given.isdecimal() and len(given) < 6 else 30  # digits without end are no wait
+        wait = retry_after or ""
+        seconds = int(wait) if wait.isdecimal() and len(wait) < 6 else 30  # digits without end are no wait
         return ModelFailed(429, f"the configured language model received too many requests{said}", seconds)
     if status in (401, 403):
         return ModelFailed(500, "the configured language model rejects the key; set VOXFRAME_LLM_KEY to a valid one")

@@ -62,14 +62,14 @@ def merged(words: Sequence[Word], texts: Sequence[str]) -> list[Word]:
     first, last = words[0], words[-1]
     confidence = sum(word.confidence for word in words) / len(words)
     letters = sum(map(len, texts))
-    made, done = [], 0
+    result, done = [], 0
     for text in texts:
         start = first.start + (last.end - first.start) * done // letters
         done += len(text)
         end = first.start + (last.end - first.start) * done // letters
-        made.append(Word(text, start, end, confidence, first.speaker, first.channel, span=first.span))
-    made[-1].ends_sentence, made[-1].mark = last.ends_sentence, last.mark
-    return made
+        result.append(Word(text, start, end, confidence, first.speaker, first.channel, span=first.span))
+    result[-1].ends_sentence, result[-1].mark = last.ends_sentence, last.mark
+    return result
 
 
 _PAUSE_MS = 1500  # ends a turn if there are several channels
@@ -90,21 +90,23 @@ def turns(channels: Sequence[Sequence[Word]]) -> list[list[Word]]:
     from voxframe.voices.diarization import turns_of  # imports numpy, without which the server starts faster
 
     groups: list[list[Word]] = []
-    for own in channels:
-        others = sorted((word.start + word.end) // 2 for other in channels if other is not own for word in other)
+    for channel in channels:
+        other_times = sorted(
+            (word.start + word.end) // 2 for other in channels if other is not channel for word in other
+        )
         latest: dict[int, list[Word]] = {}  # by the number of the turn, or of its part
-        for word, turn in zip(own, turns_of([w.speaker for w in own], [w.span for w in own]), strict=True):
+        for word, turn in zip(channel, turns_of([w.speaker for w in channel], [w.span for w in channel]), strict=True):
             part = latest.get(turn)
-            if part is None or (len(channels) > 1 and _ends_between(part[-1], word, others)):
+            if part is None or (len(channels) > 1 and _ends_between(part[-1], word, other_times)):
                 part = latest[turn] = []
                 groups.append(part)
             part.append(word)
     return sorted(groups, key=lambda group: group[0].start)
 
 
-def _ends_between(before: Word, after: Word, others: Sequence[int]) -> bool:
+def _ends_between(before: Word, after: Word, other_times: Sequence[int]) -> bool:
     pause = after.start - before.end
-    spoken = bisect_left(others, after.start) > bisect_right(others, before.end)
+    spoken = bisect_left(other_times, after.start) > bisect_right(other_times, before.end)
     return pause >= _PAUSE_MS or (pause >= _ROOM_MS and spoken)
 
 

@@ -212,19 +212,19 @@ def split_punctuation(words: Sequence[Word]) -> list[Word]:
         >>> [(word.text, word.mark, word.ends_sentence) for word in split_punctuation(words)]
         [('Well', ',', False), ('yes', '!', True)]
     """
-    taken: list[Word] = []
+    words_out: list[Word] = []
     for word in words:
         last = _last(word.text)
         word.text, word.mark = word.text[:last], word.text[last:]
         word.ends_sentence = _ends(word.mark)
         if word.text:
-            taken.append(word)
-        elif taken:
-            taken[-1].mark += word.mark
-            taken[-1].ends_sentence |= word.ends_sentence
-    if taken:
-        taken[-1].ends_sentence = True
-    return taken
+            words_out.append(word)
+        elif words_out:
+            words_out[-1].mark += word.mark
+            words_out[-1].ends_sentence |= word.ends_sentence
+    if words_out:
+        words_out[-1].ends_sentence = True
+    return words_out
 
 
 def join_punctuation(words: Sequence[Word], *, punctuate: bool, format_text: bool) -> None:
@@ -316,19 +316,19 @@ def without_filled_pauses(words: Sequence[Word]) -> list[Word]:
         >>> [word.text for word in without_filled_pauses(spoken)]
         ['well', 'yes']
     """
-    kept: list[Word] = []
+    result: list[Word] = []
     for run in runs(words):
-        capital, first = False, len(kept)
+        capital, first = False, len(result)
         for word in run:
-            begins = len(kept) == first or kept[-1].ends_sentence
+            begins = len(result) == first or result[-1].ends_sentence
             if word.text.lower() not in FILLED_PAUSES:
-                kept.append(replace(word, text=_capitalized(word.text)) if capital and begins else word)
+                result.append(replace(word, text=_capitalized(word.text)) if capital and begins else word)
                 capital = False
-            elif word.ends_sentence and len(kept) > first:
-                kept[-1].ends_sentence, kept[-1].mark = True, word.mark
+            elif word.ends_sentence and len(result) > first:
+                result[-1].ends_sentence, result[-1].mark = True, word.mark
             else:
                 capital |= begins and word.text[0].isupper()
-    return kept
+    return result
 
 
 # _STEMS take any of the endings below. _WORDS match only as they are ("cocktail" and "assess" are not profane).
@@ -355,7 +355,7 @@ def masked(text: str) -> str:
         >>> masked("Shit,"), masked("shiitake"), masked("class")
         ('S***,', 'shiitake', 'class')
     """
-    return _LETTERS.sub(lambda found: _mask(found[0]) if _PROFANE.fullmatch(found[0]) else found[0], text)
+    return _LETTERS.sub(lambda match: _mask(match[0]) if _PROFANE.fullmatch(match[0]) else match[0], text)
 
 
 def _mask(word: str) -> str:

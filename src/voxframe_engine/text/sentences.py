@@ -58,12 +58,12 @@ def captions(transcript: dict[str, Any], chars: int = DEFAULT_CHARS) -> Iterator
 
     A caption holds words of one speaker and one channel, in order. A word longer than a caption is split.
     """
-    found = [
+    cues = [
         cue
         for turn in _turns(transcript)
         for cue in _text.cues((Cue(word["text"], word["start"], word["end"]) for word in turn), chars)
     ]
-    yield from _text.readable(sorted(found, key=lambda cue: cue.start))
+    yield from _text.readable(sorted(cues, key=lambda cue: cue.start))
 
 
 def srt(transcript: dict[str, Any], chars: int = DEFAULT_CHARS) -> str:

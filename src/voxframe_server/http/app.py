@@ -246,24 +246,24 @@ def listing(request: Request) -> Response:
     filters = _filters(query.get)
     limit = _limit(query.get("limit"))
     before, after = (_position(state, query.get(name), name) for name in ("before_id", "after_id"))
-    found = state.jobs.page(limit, **filters, before=before, after=after)
+    listed = state.jobs.page(limit, **filters, before=before, after=after)
     base = _base_url(request)
-    kept = {name: str(value) for name, value in filters.items() if value}
+    selection = {name: str(value) for name, value in filters.items() if value}
 
     def link(**more: str) -> str:
-        return f"{base}/v2/transcript?{urlencode({'limit': limit, **kept, **more})}"
+        return f"{base}/v2/transcript?{urlencode({'limit': limit, **selection, **more})}"
 
     here = {name: query[name] for name in ("before_id", "after_id") if query.get(name)}
     return json_response(
         {
             "page_details": {
                 "limit": limit,
-                "result_count": found.total,
+                "result_count": listed.total,
                 "current_url": link(**here),
-                "prev_url": link(before_id=found.jobs[-1].id) if found.older else None,
-                "next_url": link(after_id=found.jobs[0].id) if found.newer else None,
+                "prev_url": link(before_id=listed.jobs[-1].id) if listed.older else None,
+                "next_url": link(after_id=listed.jobs[0].id) if listed.newer else None,
             },
-            "transcripts": [serialization.list_item(job, base) for job in found.jobs],
+            "transcripts": [serialization.list_item(job, base) for job in listed.jobs],
         }
     )
 
@@ -282,20 +282,20 @@ class _Filters(TypedDict):
     throttled_only: bool
 
 
-def _filters(given: Callable[[str], str | None]) -> _Filters:
+def _filters(parameter: Callable[[str], str | None]) -> _Filters:
     """Return the list filters of a query, in any spelling used by clients."""
-    status = (given("status") or "").rpartition(".")[2].lower() or None
+    status = (parameter("status") or "").rpartition(".")[2].lower() or None
     if status is not None and status not in STATUSES:
-        raise HTTPException(400, f"status must be one of {', '.join(STATUSES)}, not {shown(given('status'))}")
-    created_on = given("created_on") or None
+        raise HTTPException(400, f"status must be one of {', '.join(STATUSES)}, not {shown(parameter('status'))}")
+    created_on = parameter("created_on") or None
     if created_on is not None:
         try:
             created_on = date.fromisoformat(created_on).isoformat()
         except ValueError:
             raise HTTPException(400, f"created_on must be a date written YYYY-MM-DD, not {shown(created_on)}") from None
-    throttled = (given("throttled_only") or "false").lower()
+    throttled = (parameter("throttled_only") or "false").lower()
     if throttled not in ("true", "false", "1", "0"):
-        raise HTTPException(400, f"throttled_only must be true or false, not {shown(given('throttled_only'))}")
+        raise HTTPException(400, f"throttled_only must be true or false, not {shown(parameter('throttled_only'))}")
     return {"status": status, "created_on": created_on, "throttled_only": throttled in ("true", "1")}
 
 

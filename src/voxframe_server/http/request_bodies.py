@@ -119,7 +119,7 @@ async def _limited(request: Request, limit: int, kind: str) -> AsyncIterator[byt
 
 
 def unknown_fields(
-    request: str, body: object, known: Iterable[str], nested: Mapping[str, Iterable[str]] | None = None
+    request: str, body: object, allowed: Iterable[str], nested: Mapping[str, Iterable[str]] | None = None
 ) -> dict[str, str]:
     """Log the names of unknown fields, and return the response header that names them; empty if there are none.
 
@@ -133,8 +133,8 @@ def unknown_fields(
     """
     if not isinstance(body, Mapping):
         return {}
-    known = set(known)
-    names = [name for name in body if name not in known]
+    allowed = set(allowed)
+    names = [name for name in body if name not in allowed]
     for parent, fields in (nested or {}).items():
         entries = body.get(parent)
         for entry in entries if isinstance(entries, list) else ():
@@ -144,9 +144,9 @@ def unknown_fields(
     if not names:
         return {}
     # A header value must not end with a space, which an empty name would leave there.
-    shown = [quote(name[:_MAX_CHARS], safe="") or "(empty)" for name in names[:_MAX_NAMES]]
+    listed = [quote(name[:_MAX_CHARS], safe="") or "(empty)" for name in names[:_MAX_NAMES]]
     rest_count = [f"and-{len(names) - _MAX_NAMES}-more"] if len(names) > _MAX_NAMES else []
-    text = ", ".join(shown + rest_count)
+    text = ", ".join(listed + rest_count)
     _log.warning("%s: unknown fields were ignored: %s", request, text)
     return {HEADER: text}
 
@@ -185,18 +185,18 @@ def validated(body: object, engine: str = engines.DEFAULT) -> dict[str, Any]:
     return fields
 
 
-def _language(given: Mapping[str, Any], engine: str) -> list[str]:
+def _language(request: Mapping[str, Any], engine: str) -> list[str]:
     """Return the problems with the language options."""
-    if given.get("language_detection"):
+    if request.get("language_detection"):
         # The language is known only later; results of analyses that do not support it have the status unavailable.
         return [] if engines.detects_language(engine) else [engines.no_detection(engine)]
-    language = given.get("language_code")
+    language = request.get("language_code")
     if language is None or language in analyses.LANGUAGES:
         return []
     if not engines.supports(language, engine):
         return [engines.refusal(language, engine)]
-    wanted = [name for name in _ENGLISH if given.get(name)]
-    return [f"The following models are not available in this language: {', '.join(wanted)}"] if wanted else []
+    english = [name for name in _ENGLISH if request.get(name)]
+    return [f"The following models are not available in this language: {', '.join(english)}"] if english else []
 
 
 TEXT: Schema = Text().schema

@@ -117,8 +117,8 @@ def resolve(url: str, allowed_origins: frozenset[str]) -> list[tuple[str, int]]:
     """Return the addresses and port of a URL's host. Connect only to these: a second lookup may give others."""
     name = origin(url)
     host, _, port = name.partition("://")[2].rpartition(":")
-    found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
-    addresses = [str(entry[4][0]) for entry in found]
+    infos = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
+    addresses = [str(entry[4][0]) for entry in infos]
     if name in allowed_origins:
         return [(address, int(port)) for address in addresses]
     # All addresses must be public; a name with public and private addresses is an attack.

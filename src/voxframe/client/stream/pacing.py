@@ -44,9 +44,9 @@ class Chunker:
 
     def finish(self) -> list[bytes]:
         """Return the rest, padded with silence to the shortest message allowed."""
-        rest = bytes(self._buffer)
+        tail = bytes(self._buffer)
         self._buffer.clear()
-        return [rest + self._silence * max(0, self._min_size - len(rest))] if rest else []
+        return [tail + self._silence * max(0, self._min_size - len(tail))] if tail else []
 
 
 class SourceReader:
@@ -143,15 +143,15 @@ class SourceReader:
 def _as_bytes(chunk: object) -> bytes:
     if isinstance(chunk, bytes):
         return chunk
-    given = type(chunk).__name__
+    kind = type(chunk).__name__
     try:
         view = memoryview(chunk)  # type: ignore[arg-type]
         if view.format in ("B", "b", "c", "h", "<h"):  # other number formats would sound like noise
             return view.tobytes()
-        given += f" of {getattr(chunk, 'dtype', view.format)}"
+        kind += f" of {getattr(chunk, 'dtype', view.format)}"
     except TypeError:
         pass
-    raise OptionError(f"the source returned a {given}; it must return bytes: raw mono samples in the given encoding")
+    raise OptionError(f"the source returned a {kind}; it must return bytes: raw mono samples in the given encoding")
 
 
 class MessageQueue:

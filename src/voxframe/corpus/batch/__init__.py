@@ -226,15 +226,15 @@ class Batch:
             if uncertain:
                 states += ("uncertain",)
             service = service_name(client)
-            wanted = []
+            items = []
             for job in ledger.jobs(service, states):
                 if keys is not None and job.key not in keys:
                     continue
                 if job.media.startswith(UNREADABLE):
-                    wanted += read_again(ledger, job)
+                    items += read_again(ledger, job)
                 else:
-                    wanted.append((job, job.source, json.loads(job.options)))
-            sent = send_all(ledger, client, wanted, concurrency=concurrency, progress=progress, states=states)
+                    items.append((job, job.source, json.loads(job.options)))
+            sent = send_all(ledger, client, items, concurrency=concurrency, progress=progress, states=states)
             return replace(count(ledger.jobs(service)), sent=sent, adopted=adopted)
 
     def sync(
@@ -399,10 +399,10 @@ class Batch:
             self._archive.remove(transcript_id)
             self._search.purge(transcript_id)
             self._archive.catalog.forget(transcript_id, FORGOTTEN)
-            if left := snapshots_with(self._snapshots, transcript_id):
+            if remaining := snapshots_with(self._snapshots, transcript_id):
                 warnings.warn(
                     f"transcript {transcript_id!r} is deleted from the corpus, but snapshots still contain it: "
-                    f"{', '.join(map(str, left))}. Delete these directories to remove it completely",
+                    f"{', '.join(map(str, remaining))}. Delete these directories to remove it completely",
                     CorpusWarning,
                     stacklevel=3,
                 )
@@ -410,9 +410,9 @@ class Batch:
     def _forget_remote(self, transcript_id: str, services: set[str], client: Client) -> None:
         """Delete a transcript at the service, with the language-model responses about it."""
         service = service_name(client)
-        if others := services - {service}:
+        if places := services - {service}:
             raise CorpusError(
-                f"transcript {transcript_id!r} is at {', '.join(sorted(others))}, not at {service}; pass a client of "
+                f"transcript {transcript_id!r} is at {', '.join(sorted(places))}, not at {service}; pass a client of "
                 "that service, or remote=False to delete it from the corpus only"
             )
         for request_id in self._ledger.requests(service, transcript_id):
@@ -477,8 +477,8 @@ class Batch:
 
     def _send(self, client: Client, job: Job, source: str, force: bool, options: TranscriptOptions) -> Job:
         states: tuple[State, ...] = (*PENDING, "error")
-        known = self._ledger.find(job.key)
-        if known is not None and known.state in LOST and not force:
+        stored = self._ledger.find(job.key)
+        if stored is not None and stored.state in LOST and not force:
             find_lost_jobs(self._ledger, client)
         if force:
             states = get_args(State)

@@ -235,12 +235,12 @@ class Recording:
     name: str | None = None  # its name, if the user gave one
 
 
-def one_source(given: object) -> str:
+def one_source(audio: object) -> str:
     """Return the path or URL of one recording as text."""
-    source = os.fspath(given) if isinstance(given, str | os.PathLike) else None
+    source = os.fspath(audio) if isinstance(audio, str | os.PathLike) else None
     if not isinstance(source, str) or not source:
         raise OptionError(
-            f"audio must be the path or URL of one recording, got {shown(given)}; Corpus.submit takes several"
+            f"audio must be the path or URL of one recording, got {shown(audio)}; Corpus.submit takes several"
         )
     return source
 
@@ -259,20 +259,20 @@ def expand(sources: Recordings) -> list[Recording]:
 def _of_frame(df: pd.DataFrame) -> Iterator[Recording]:
     named = [name for name in SOURCE_COLUMNS if name in df.columns]
     if len(named) != 1:
-        found = f"it has {' and '.join(named)}" if named else f"it has {', '.join(map(str, df.columns)) or 'none'}"
+        present = f"it has {' and '.join(named)}" if named else f"it has {', '.join(map(str, df.columns)) or 'none'}"
         signs = [sign for sign in ";\t" if any(sign in str(name) for name in df.columns)]
         advice = f"Read the file with pandas.read_csv(path, sep={signs[0]!r})" if signs else "Rename the column"
         raise OptionError(
             f"a DataFrame of recordings must have one column of paths or URLs, named {', '.join(SOURCE_COLUMNS[:-1])} "
-            f"or {SOURCE_COLUMNS[-1]}; {found}. {advice}"
+            f"or {SOURCE_COLUMNS[-1]}; {present}. {advice}"
         )
     check_columns(df.columns.drop("recording", errors="ignore"), named[0])
-    others = [name for name in df.columns if name not in (named[0], "recording")]
+    about = [name for name in df.columns if name not in (named[0], "recording")]
     names = list(df["recording"]) if "recording" in df.columns else [None] * len(df)
     for row, source in enumerate(df[named[0]]):
         if not isinstance(source, str | os.PathLike):
             raise OptionError(f"row {row} of the column {named[0]!r} must be a path or a URL, got {source!r}")
-        metadata = {name: df[name].iloc[row] for name in others}
+        metadata = {name: df[name].iloc[row] for name in about}
         recording = checked_name(names[row])
         for path in _paths(source):
             yield Recording(path, metadata, recording)
@@ -300,7 +300,7 @@ def _on_disk(text: str) -> list[str]:
         return _found(_media(map(str, path.rglob("*"))), text)
     if _MAGIC.isdisjoint(text) or path.exists():
         return [str(path)]
-    matched = sorted(found for found in glob.glob(str(path), recursive=True) if Path(found).is_file())  # noqa: PTH207
+    matched = sorted(place for place in glob.glob(str(path), recursive=True) if Path(place).is_file())  # noqa: PTH207
     return _found(matched if path.suffix else _media(matched), text)
 
 

@@ -141,9 +141,9 @@ class Plan:
             return ""
         if self.unmeasured == self.to_send:
             return ", of unknown length"
-        more = f" and {self.unmeasured} of unknown length" if self.unmeasured else ""
+        unknown = f" and {self.unmeasured} of unknown length" if self.unmeasured else ""
         length = f"{self.audio_s / 3600:.1f} hours" if self.audio_s >= 3600 else f"{self.audio_s / 60:.1f} minutes"
-        return f", {length} of audio{more}"
+        return f", {length} of audio{unknown}"
 
 
 _LABELS: Mapping[Verdict, str] = {

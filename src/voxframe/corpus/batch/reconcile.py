@@ -53,9 +53,9 @@ def find_lost_jobs(ledger: Ledger, client: Client) -> int:
     history = History(client, ledger.jobs(service), lost)
     listed = {item.id: item for item in history}
     keys = [job.key for job in lost]
-    found = 0
+    adopted = 0
     while claimed := {key for key in keys if _claim(ledger, client, key, listed)}:  # each may settle another one
-        found += len(claimed)
+        adopted += len(claimed)
         keys = [key for key in keys if key not in claimed]
     jobs = ledger.jobs(service)
     seen_until = _seen_until(jobs, listed) if history.is_whole else 0
@@ -69,14 +69,14 @@ def find_lost_jobs(ledger: Ledger, client: Client) -> int:
                 ledger.save(job, state="planned", error="the request did not reach the service")
             elif job.state == "submitting":
                 ledger.save(job, state="uncertain", error="the process ended before the service responded")
-    return found
+    return adopted
 
 
 @contextmanager
 def _lost(ledger: Ledger, key: str) -> Iterator[Job | None]:
     """Lock a submission and yield it. Yields None if it is no longer lost, or is being sent right now."""
-    with ledger.lock(key, wait=False) as held:
-        job = ledger.find(key) if held else None
+    with ledger.lock(key, wait=False) as is_held:
+        job = ledger.find(key) if is_held else None
         yield job if job is not None and job.state in LOST else None
 
 
@@ -106,9 +106,9 @@ class History:
         is_whole: True once everything newer than the oldest wanted submission was listed.
     """
 
-    def __init__(self, client: Client, jobs: Sequence[Job], wanted: Sequence[Job]) -> None:
+    def __init__(self, client: Client, jobs: Sequence[Job], searched: Sequence[Job]) -> None:
         self._client = client
-        first = min(job.sent_order or 0 for job in wanted)
+        first = min(job.sent_order or 0 for job in searched)
         self._older = {
             job.transcript_id for job in jobs if job.answered_order is not None and job.answered_order < first
         }
@@ -116,37 +116,37 @@ class History:
 
     def __iter__(self) -> Iterator[TranscriptItem]:
         """Yield each transcript once, newest first."""
-        seen: set[str] = set()
+        listed: set[str] = set()
         beyond = 0
         for page in api.iter_pages(self._client.transport, {"limit": LIST_LIMIT}):
             for item in page:
-                if item.id in seen:
+                if item.id in listed:
                     continue
-                seen.add(item.id)
+                listed.add(item.id)
                 yield item
                 beyond += beyond > 0 or item.id in self._older
                 if beyond > LIST_LIMIT:  # one page further: jobs of the same second may be in any order
                     break
-            self.is_whole = beyond > 0 or (not self._older and _is_last(page, len(seen)))
+            self.is_whole = beyond > 0 or (not self._older and _is_last(page, len(listed)))
             if beyond > LIST_LIMIT:
                 return
 
 
-def _is_last(page: TranscriptPage, seen: int) -> bool:
+def _is_last(page: TranscriptPage, count: int) -> bool:
     """Return True if the list ends with this page."""
-    return not page.prev_url and len(page) < (page.limit or LIST_LIMIT) and seen >= (page.result_count or 0)
+    return not page.prev_url and len(page) < (page.limit or LIST_LIMIT) and count >= (page.result_count or 0)
 
 
 def _seen_until(jobs: Sequence[Job], listed: dict[str, TranscriptItem]) -> int:
     """Return the position of the latest request whose job is listed under the URL it was sent with."""
-    shown = (
+    orders = (
         job.sent_order
         for job in jobs
         if job.sent_order is not None
         and job.transcript_id in listed
         and listed[job.transcript_id].audio_url == job.address
     )
-    return max(shown, default=0)
+    return max(orders, default=0)
 
 
 def _never_arrived(job: Job, seen_until: int) -> bool:
@@ -168,9 +168,9 @@ def claim_listed_job(ledger: Ledger, client: Client, job: Job, listed: Iterable[
     same = {item.id: item for item in listed if item.audio_url is not None and item.audio_url == job.address}
     if not same:
         return None
-    others = [other for other in ledger.jobs(job.service) if other.key != job.key]  # read after the list
-    rivals = [other for other in others if other.state in LOST and other.address == job.address]
-    owned = {other.transcript_id for other in others}
+    other_jobs = [other for other in ledger.jobs(job.service) if other.key != job.key]  # read after the list
+    rivals = [other for other in other_jobs if other.state in LOST and other.address == job.address]
+    owned = {other.transcript_id for other in other_jobs}
     for transcript_id in same:
         if transcript_id in owned:
             continue
@@ -179,7 +179,7 @@ def claim_listed_job(ledger: Ledger, client: Client, job: Job, listed: Iterable[
         except NotFoundError:
             continue
         except UNUSABLE:  # its options are unknown; a URL that no other submission has is enough
-            if any(other.address == job.address for other in others):
+            if any(other.address == job.address for other in other_jobs):
                 continue
             echoed = {}
         if contradicts(job, echoed):

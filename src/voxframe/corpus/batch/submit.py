@@ -53,8 +53,8 @@ class Sender:
     @contextmanager
     def _turn(self, key: str) -> Iterator[None]:
         while True:
-            with self._ledger.lock(key, wait=False) as held:
-                if held:
+            with self._ledger.lock(key, wait=False) as is_held:
+                if is_held:
                     yield
                     return
             if self._stop.wait(0.05):
@@ -186,8 +186,8 @@ class BatchResult:
 
     def _repr_html_(self) -> str:
         counts = {f.name: getattr(self, f.name) for f in fields(self)}
-        shown = {name: f"{count:,}. {_ADVICE.get(name, '')}".rstrip(". ") for name, count in counts.items() if count}
-        return html_table(shown or {"jobs": "nothing to do"})
+        rows = {name: f"{count:,}. {_ADVICE.get(name, '')}".rstrip(". ") for name, count in counts.items() if count}
+        return html_table(rows or {"jobs": "nothing to do"})
 
     def after(self, other: BatchResult) -> BatchResult:
         """Return this step combined with an earlier one. Work done is added up; work left is that of this step."""
@@ -235,7 +235,7 @@ def read_again(ledger: Ledger, job: Job) -> list[Item]:
 def send_all(
     ledger: Ledger,
     client: Client,
-    wanted: Sequence[Item],
+    items: Sequence[Item],
     *,
     concurrency: int,
     progress: bool | None,
@@ -244,8 +244,8 @@ def send_all(
     """Send several submissions concurrently."""
     batch = _Sending(ledger, client, concurrency, states)
     try:
-        with Progress("submitting", jobs=len(wanted), show=progress) as bar:
-            run_in_threads(wanted, batch.send, threads=concurrency, stop=batch.stop, done=lambda: bar.advance(1))
+        with Progress("submitting", jobs=len(items), show=progress) as bar:
+            run_in_threads(items, batch.send, threads=concurrency, stop=batch.stop, done=lambda: bar.advance(1))
     except (KeyboardInterrupt, ServiceError) as stopped:
         stopped.add_note("Recordings that were not submitted are in the ledger; submit(...) or retry() submits them.")
         raise

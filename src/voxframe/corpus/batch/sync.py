@@ -95,8 +95,8 @@ class Fetching:
     def fetch(self, batch: PartBatch, job: Job) -> None:
         """Fetch one transcript, unless it is not finished or another process is fetching it."""
         ledger = self._ledger
-        with ledger.lock(job.key, wait=False) as held, self._throttle.turn():
-            now = ledger.find(job.key) if held else None
+        with ledger.lock(job.key, wait=False) as is_held, self._throttle.turn():
+            now = ledger.find(job.key) if is_held else None
             if now is None or now.transcript_id is None or (now.state != "submitted" and now != job):
                 return
             identifier = now.transcript_id
@@ -124,13 +124,13 @@ class Fetching:
 
     def _states(self, pending: list[Job]) -> dict[str, str | None]:
         """Return the status of each pending job, as far back as the list goes."""
-        wanted = {job.transcript_id for job in pending}
-        known = self._ledger.jobs(pending[0].service)
+        ids = {job.transcript_id for job in pending}
+        jobs = self._ledger.jobs(pending[0].service)
         states: dict[str, str | None] = {}
-        for item in History(self._client, known, pending):
-            if item.id in wanted:
+        for item in History(self._client, jobs, pending):
+            if item.id in ids:
                 states[item.id] = item.status
-                if len(states) == len(wanted):
+                if len(states) == len(ids):
                     break
         return states
 
@@ -181,11 +181,11 @@ class Adoption:
         with self._ledger.lock(job.key), self._lock:
             if any(other.service == self.service for other in self._ledger.of_transcript(item.id)):
                 return  # another process has adopted it in the meantime
-            known = self._ledger.find(job.key)
-            if known is not None and known.transcript_id is not None:  # the same media was submitted more than once
+            stored = self._ledger.find(job.key)
+            if stored is not None and stored.transcript_id is not None:  # the same media was submitted more than once
                 job = replace(job, key=new_job(item.id, item.id, {}, self.service).key)
-            elif known is not None:
-                job = replace(job, source=known.source, metadata=known.metadata)
+            elif stored is not None:
+                job = replace(job, source=stored.source, metadata=stored.metadata)
             job = self._ledger.save(job, state="submitted")  # with the name of the recording
             if status in FINISHED:
                 keep(self._archive, self._ledger, job, handle, batch)

@@ -108,8 +108,8 @@ class AdaptiveThrottle:
                 if isinstance(error, RateLimitError):
                     self._limit = max(1.0, self._limit / 2)
             until = self._until + random.uniform(0.0, 0.1)  # noqa: S311 - spreads load, keeps no secret
-        while (left := until - time.monotonic()) > 0:
-            if self._stop.wait(min(left, 0.2)):
+        while (remaining_s := until - time.monotonic()) > 0:
+            if self._stop.wait(min(remaining_s, 0.2)):
                 break
         self._check()
 
@@ -158,10 +158,10 @@ def run_in_threads(
         for thread in workers:
             thread.start()
         for _ in range(count):
-            found = _next(ended, workers)
-            if found is not None:
+            outcome = _next(ended, workers)
+            if outcome is not None:
                 stop.set()
-                error = found
+                error = outcome
                 break
             done()
     except BaseException:  # Ctrl-C, or `done` failed

@@ -202,9 +202,9 @@ class Search:
             labels.update(of_transcript.speakers.values(), map(of_transcript.of_turn, of_transcript.turns))
         if labels.isdisjoint(speakers):
             names = sorted(labels)
-            rest = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-            shown = f"{', '.join(names[:_SHOWN])}{rest}"
-            there = f"the labels and names are {shown}" if names else "no words have a speaker"
+            tail = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+            listed = f"{', '.join(names[:_SHOWN])}{tail}"
+            there = f"the labels and names are {listed}" if names else "no words have a speaker"
             warnings.warn(
                 f"no words are by the speaker {' or '.join(map(repr, speakers))}{nearest(speakers[0], names)}; {there}",
                 CorpusWarning,
@@ -309,8 +309,8 @@ class Search:
 
     def _with_columns(self, frame: pd.DataFrame, about: pa.Table | None, metadata: Wanted) -> pd.DataFrame:
         """Return matches with metadata, and with `person` if it is requested."""
-        rest, person = without_person(metadata)
-        frame = frame if about is None else join(frame, about, rest)
+        about_columns, person = without_person(metadata)
+        frame = frame if about is None else join(frame, about, about_columns)
         return frame.assign(person=self._people.of_rows(frame)) if person else frame
 
     def discover_topics(

@@ -124,9 +124,9 @@ def wanted_ranks(view: OpenIndex, ids: str | Iterable[str] | None) -> tuple[Ints
     """Return, per segment, the rank of each document among all transcripts, -1 if it is not wanted."""
     if ids is None:
         return view.ranks
-    wanted = pa.array([ids] if isinstance(ids, str) else list(ids), pa.string())
-    kept = np.append(pc.is_in(view.ids, wanted).to_numpy(zero_copy_only=False), False)  # and -1 finds that
-    return tuple(np.where(kept[rank], rank, -1) for rank in view.ranks)
+    names = pa.array([ids] if isinstance(ids, str) else list(ids), pa.string())
+    is_wanted = np.append(pc.is_in(view.ids, names).to_numpy(zero_copy_only=False), False)  # and -1 finds that
+    return tuple(np.where(is_wanted[rank], rank, -1) for rank in view.ranks)
 
 
 def _keys(
@@ -148,8 +148,8 @@ def _keys(
     for n, (segment, rank, (first, last)) in enumerate(zip(view.segments, ranks, hits, strict=True)):
         mask = (rank >= 0) & (rank <= last_rank)
         if per_document[n][mask].any():
-            kept = np.repeat(mask, per_document[n])
-            words = segment.token_word[first[kept]], segment.token_word[last[kept]]
+            selected = np.repeat(mask, per_document[n])
+            words = segment.token_word[first[selected]], segment.token_word[last[selected]]
             tables.append(_keys_of_segment(view, n, np.repeat(rank[mask], per_document[n][mask]), *words))
     keys = pa.concat_tables(tables)
     order = np.lexsort([keys[name].to_numpy() for name in ("last_word_idx", "word_idx", "rank")])
@@ -185,8 +185,8 @@ _EMPTY = pa.schema([*_PLACES, *(pa.field(name, CONCORDANCE.arrow.field(name).typ
 def select_rows(keys: pa.Table, speaker: Sequence[str] | None, where: pc.Expression | None) -> pa.Table:
     """Return the rows of matches by a speaker that meet a condition."""
     if speaker is not None:
-        wanted = pa.array(speaker, pa.string())
-        keys = keys.filter(pc.or_(pc.is_in(keys["speaker"], wanted), pc.is_in(keys["speaker_name"], wanted)))
+        labels = pa.array(speaker, pa.string())
+        keys = keys.filter(pc.or_(pc.is_in(keys["speaker"], labels), pc.is_in(keys["speaker_name"], labels)))
     if where is None:
         return keys
     try:
@@ -258,8 +258,8 @@ def _phrase_matches(segment: IndexSegment, terms: Sequence[Term]) -> tuple[Ints,
 def _within_runs(segment: IndexSegment, first: Ints, last: Ints) -> tuple[Ints, Ints]:
     """Return the matches whose words are of one transcript and channel."""
     end_of_run = np.repeat(segment.run_token[1:], np.diff(np.searchsorted(first, segment.run_token)))
-    whole = last < end_of_run
-    return first[whole], last[whole]
+    fits = last < end_of_run
+    return first[fits], last[fits]
 
 
 def _hyphenated(segment: IndexSegment, variant: Variant, first: Ints, last: Ints) -> tuple[Ints, Ints]:
@@ -272,14 +272,14 @@ def _hyphenated(segment: IndexSegment, variant: Variant, first: Ints, last: Ints
 
 
 def _phrase(segment: IndexSegment, terms: Sequence[Term]) -> Ints:
-    wanted = [(n, _matching_keys(segment, term)) for n, term in enumerate(terms) if not term.any_word]
-    wanted.sort(key=lambda term: _count(segment, term[1]))
-    (anchor, keys), *others = wanted
+    parts = [(n, _matching_keys(segment, term)) for n, term in enumerate(terms) if not term.any_word]
+    parts.sort(key=lambda term: _count(segment, term[1]))
+    (anchor, keys), *followers = parts
     first = _positions(segment, keys)
     if len(terms) > 1:
         first = first - anchor
         first = first[(first >= 0) & (first <= len(segment.token_key) - len(terms))]
-    for n, keys in others:
+    for n, keys in followers:
         if not len(first):
             break
         first = first[_are(segment, segment.token_key[first + n], keys)]
@@ -318,11 +318,11 @@ def _together(places: Sequence[Ints], tokens: int) -> tuple[Ints, Ints]:
     """Return the positions of several terms, sorted, and the index of the term at each position."""
     bits = len(places).bit_length()
     number = np.int32 if tokens < 1 << (31 - bits) else np.int64  # half the size sorts in half the time
-    both: npt.NDArray[np.signedinteger] = np.concatenate(
+    merged: npt.NDArray[np.signedinteger] = np.concatenate(
         [np.left_shift(of_term, bits, dtype=number) + number(n) for n, of_term in enumerate(places)]
     )
-    both.sort()
-    return both >> bits, both & ((1 << bits) - 1)
+    merged.sort()
+    return merged >> bits, merged & ((1 << bits) - 1)
 
 
 def _around(places: Ints, rarest: Ints, slop: int) -> Ints:
@@ -333,8 +333,8 @@ def _around(places: Ints, rarest: Ints, slop: int) -> Ints:
     end = np.searchsorted(places, rarest + slop, "left")
     begin = np.maximum(begin, np.concatenate([[0], np.maximum.accumulate(end)[:-1]]))  # each position once
     lengths = np.maximum(end - begin, 0)
-    chosen: Ints = places[np.repeat(begin - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())]
-    return chosen
+    neighbours: Ints = places[np.repeat(begin - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())]
+    return neighbours
 
 
 def _matching_keys(segment: IndexSegment, term: Term) -> Ints:
@@ -352,8 +352,8 @@ def _matching_keys(segment: IndexSegment, term: Term) -> Ints:
         return hits
     hits = hits[pc.ends_with(keys[begin:end], tail[-1]).to_numpy(zero_copy_only=False)]
     pattern = f"^{'.*'.join(map(re.escape, term.parts))}$"
-    chosen: Ints = hits[pc.match_substring_regex(keys.take(pa.array(hits)), pattern).to_numpy(zero_copy_only=False)]
-    return chosen
+    matches: Ints = hits[pc.match_substring_regex(keys.take(pa.array(hits)), pattern).to_numpy(zero_copy_only=False)]
+    return matches
 
 
 def _count(segment: IndexSegment, keys: Ints) -> int:

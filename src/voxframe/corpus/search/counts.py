@@ -52,8 +52,8 @@ def check_about(about: object) -> None:
     if len(twice := about.columns[about.columns.duplicated()]):
         raise OptionError(f"about has the column {twice[0]!r} more than once; rename or drop one")
     ids = about["transcript_id"]
-    if others := [value for value in ids.dropna() if not isinstance(value, str)]:
-        raise OptionError(f"the column transcript_id of about must contain text, got {shown(others[0])}")
+    if invalid := [value for value in ids.dropna() if not isinstance(value, str)]:
+        raise OptionError(f"the column transcript_id of about must contain text, got {shown(invalid[0])}")
     differing = about.loc[ids.duplicated(keep=False)].drop_duplicates()["transcript_id"]
     if differing.duplicated().any():
         raise OptionError(
@@ -76,8 +76,8 @@ def counts(
     groups = group_columns(by)
     check_about(about)
     if about is not None:
-        own = _OWN if people is None else _OWN | {"person"}
-        about = about.set_axis(names_apart(list(about.columns), own), axis=1)
+        allowed = _OWN if people is None else _OWN | {"person"}
+        about = about.set_axis(names_apart(list(about.columns), allowed), axis=1)
         for name in groups:
             if isinstance(name, Calendar) or (name in PERIODS and name not in about.columns):
                 about = about.assign(**{name: periods(about, name)})
@@ -89,8 +89,8 @@ def counts(
     ]
     unknown = [name for name in groups if name not in known]
     if unknown:
-        more = "about gives more columns" if people is None else "corpus.metadata.set adds columns"
-        raise OptionError(f"by must name columns among {', '.join(known)}, got {unknown[0]!r}; {more}")
+        advice = "about gives more columns" if people is None else "corpus.metadata.set adds columns"
+        raise OptionError(f"by must name columns among {', '.join(known)}, got {unknown[0]!r}; {advice}")
     ranks = wanted_ranks(view, ids)
     if groups == ["transcript_id"] and speaker is None:
         return _by_transcript(view, ranks, query)

@@ -190,7 +190,7 @@ class SearchIndex:
             check_no_link(self._folder)
             self._write(Manifest())
 
-    def _update(self, seen: Manifest, listing: dict[str, str]) -> Manifest:
+    def _update(self, before: Manifest, listing: dict[str, str]) -> Manifest:
         """Index missing transcripts, on disk if possible."""
         if not listing and not self._folder.exists():
             return Manifest()  # searching does not create a corpus
@@ -199,7 +199,7 @@ class SearchIndex:
             folder(self._folder)
             with self._catalog.lock("search"):
                 manifest = self._read()
-                if manifest is not seen:  # another process updated it, and may know more transcripts
+                if manifest is not before:  # another process updated it, and may know more transcripts
                     listing = self._listing()
                 manifest = manifest.copy()
                 for _ in self._steps(manifest, listing, self._save):
@@ -300,15 +300,15 @@ class SearchIndex:
         return True
 
     def _put_in_place(self, path: Path, merged: Mapping[str, Sequence[int]], words: int) -> bool:
-        with self._mutex, self._catalog.lock("search", wait=False) as held:
+        with self._mutex, self._catalog.lock("search", wait=False) as is_held:
             manifest = self._read().copy()
-            if held and merged.keys() <= manifest.segments.keys():  # else already merged by another one
+            if is_held and merged.keys() <= manifest.segments.keys():  # else already merged by another one
                 path.rename(path.with_suffix(""))
                 manifest.replace(merged, path.stem, words, self._stamp_of(path.stem))
                 self._finish(manifest)
                 self._open = {name: self._segment(name, manifest) for name in manifest.segments}
                 self._manifest, self._view = manifest, open_index(manifest, self._open)
-            return held
+            return is_held
 
     def _parts(
         self, manifest: Manifest, places: Mapping[str, Sequence[int]]
@@ -320,11 +320,11 @@ class SearchIndex:
         """Write a segment and return its name, without the suffix."""
         buffer = pa.BufferOutputStream()
         write(table, buffer)
-        whole = memoryview(buffer.getvalue())
-        name = f"{zlib.crc32(whole):08x}-{secrets.token_hex(4)}.arrow"
+        content = memoryview(buffer.getvalue())
+        name = f"{zlib.crc32(content):08x}-{secrets.token_hex(4)}.arrow"
 
         def put(file: IO[bytes]) -> None:
-            file.write(whole)
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())  # otherwise a power cut could leave a file of full length with holes
 

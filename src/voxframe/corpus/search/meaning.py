@@ -68,9 +68,9 @@ class MeaningSearch:
     def _states(self) -> dict[str, str]:
         """Return a text for each transcript that changes with its sentences."""
         store = self._archive.store
-        more = store.listing("sentences"), self._archive.edits.stamps()
+        marks = store.listing("sentences"), self._archive.edits.stamps()
         return {
-            store.id_of(stem): " ".join([at, *(other.get(stem, "") for other in more)])
+            store.id_of(stem): " ".join([at, *(other.get(stem, "") for other in marks)])
             for stem, at in store.listing().items()
         }
 
@@ -137,17 +137,17 @@ class MeaningSearch:
         coder = encoder.load()
         view = self._index.view(progress)
         rows = self._wanted(view, None, np.zeros(0, np.float32), None, ids, None)
-        chosen: set[int] = set()
+        selected: set[int] = set()
         owner = view.table["transcript_id"]
         for vector in coder.encode(queries):
             for at in top(view, vector, view.scores(vector), rows, limit)[0].tolist():
                 beside = (near for near in (at - 1, at, at + 1) if 0 <= near < len(owner))
-                chosen |= {near for near in beside if owner[near] == owner[at]}
-        kept = np.array(sorted(chosen), int)
-        kept = kept[_in_order(view.table, kept)]
-        table = self._matches(view, "", kept, np.zeros(len(kept)), context=0)
-        first = np.flatnonzero((np.diff(kept, prepend=-2) != 1) | _changes(table["transcript_id"]))
-        return [table.slice(start, end - start) for start, end in pairwise([*first.tolist(), len(kept)])]
+                selected |= {near for near in beside if owner[near] == owner[at]}
+        indexes = np.array(sorted(selected), int)
+        indexes = indexes[_in_order(view.table, indexes)]
+        table = self._matches(view, "", indexes, np.zeros(len(indexes)), context=0)
+        first = np.flatnonzero((np.diff(indexes, prepend=-2) != 1) | _changes(table["transcript_id"]))
+        return [table.slice(start, end - start) for start, end in pairwise([*first.tolist(), len(indexes)])]
 
     def topics(
         self,
@@ -201,8 +201,8 @@ class MeaningSearch:
         keys = table.take(pa.array(rows)).append_column("row", pa.array(rows))
         keys = keys.append_column("score", pa.array(scores[rows].astype(np.float64)))
         keys = keys.append_column("term", pa.array([text], pa.string()).take(pa.array(np.zeros(len(rows), int))))
-        chosen: Ints = select_rows(self._named(keys), speaker, condition)["row"].to_numpy()
-        return chosen
+        selected: Ints = select_rows(self._named(keys), speaker, condition)["row"].to_numpy()
+        return selected
 
     def _matches(self, view: SentenceView, text: str, rows: Ints, scores: Ints, context: int) -> pa.Table:
         hits = view.table.take(pa.array(rows))
@@ -279,8 +279,8 @@ def _beside(table: pa.Table, rows: Ints, context: int, step: int) -> list[str]:
         at = row + step
         while 0 <= at < len(table) and len(words) < context and ids[at] == ids[row]:
             if channels[at].as_py() == channels[row].as_py():
-                more = texts[at].as_py().split()
-                words = [*more, *words] if step < 0 else [*words, *more]
+                neighbours = texts[at].as_py().split()
+                words = [*neighbours, *words] if step < 0 else [*words, *neighbours]
             at += step
         sides.append(join_words(words[max(0, len(words) - context) :] if step < 0 else words[:context]))
     return sides
@@ -293,5 +293,5 @@ def _summary(sentences: pd.DataFrame, number: int, words: int) -> pd.DataFrame:
     sizes = sentences["topic_idx"].value_counts().reindex(range(number), fill_value=0)
     table = pd.DataFrame({"topic_idx": np.arange(number), "words": [", ".join(of_topic) for of_topic in typical]})
     table = table.astype({"words": TEXT}).assign(sentences=sizes.to_numpy(), share=sizes.to_numpy() / len(sentences))
-    shown = central.rename(columns={"match": "text"})[["topic_idx", "text", "transcript_id", "start_ms", "end_ms"]]
-    return table.merge(shown, how="left", on="topic_idx")
+    listed = central.rename(columns={"match": "text"})[["topic_idx", "text", "transcript_id", "start_ms", "end_ms"]]
+    return table.merge(listed, how="left", on="topic_idx")

@@ -207,7 +207,7 @@ def merge(segments: Sequence[tuple[IndexSegment, npt.NDArray[np.bool_]]]) -> pa.
     words, spans, keys, token_word, inner, size = [], [], [], [], [], 0
     for segment, mask in segments:
         lengths = np.diff(segment.span_word, append=segment.words)
-        kept = mask[segment.span_doc]
+        span_mask = mask[segment.span_doc]
         of_words = np.repeat(mask, np.diff(segment.doc_word))
         of_tokens = np.repeat(mask, np.diff(segment.doc_token))
         row = {
@@ -224,18 +224,18 @@ def merge(segments: Sequence[tuple[IndexSegment, npt.NDArray[np.bool_]]]) -> pa.
             "length": pa.array(lengths, pa.int32()),
         }
         words.append(_filtered(pa.table(row), of_words))
-        spans.append(_filtered(pa.table(span), kept))
+        spans.append(_filtered(pa.table(span), span_mask))
         keys.append(pa.DictionaryArray.from_arrays(pa.array(segment.token_key[of_tokens]), segment.keys))
         place = (size + np.cumsum(of_words) - 1).astype(np.int32)
         token_word.append(place[segment.token_word[of_tokens]])
         inner.append(np.isin(np.flatnonzero(of_tokens), segment.inner))
         ids += segment.ids.filter(pa.array(mask)).to_pylist()
         size += len(words[-1])
-    whole = pa.concat_tables(words)
-    forms = _forms(_as_one(whole["text"]))
+    all_words = pa.concat_tables(words)
+    forms = _forms(_as_one(all_words["text"]))
     tokens = _as_one(pa.chunked_array(keys)), np.concatenate(token_word)
     continuing = np.flatnonzero(np.concatenate(inner)).astype(np.int32)
-    return _assemble(ids, whole, pa.concat_tables(spans), forms, tokens, continuing)
+    return _assemble(ids, all_words, pa.concat_tables(spans), forms, tokens, continuing)
 
 
 def _assemble(
@@ -287,8 +287,8 @@ def _assemble(
 
 def _as_one(encoded: pa.ChunkedArray) -> pa.DictionaryArray:
     """Combine chunks under one dictionary."""
-    whole = encoded.unify_dictionaries().combine_chunks()
-    return whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
+    unified = encoded.unify_dictionaries().combine_chunks()
+    return unified.chunk(0) if isinstance(unified, pa.ChunkedArray) else unified
 
 
 def _forms(encoded: pa.DictionaryArray) -> tuple[pa.Array, Ints]:

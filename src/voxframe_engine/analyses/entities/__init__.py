@@ -59,10 +59,10 @@ def find(
         [('money_amount', 'forty two dollars')]
     """
     region = "GB" if language_code == "en_uk" else "US"
-    found = [entity for run in runs(words) for entity in _in_run(run, region, names, doubtful)]
+    detected = [entity for run in runs(words) for entity in _in_run(run, region, names, doubtful)]
     if names:
-        found += _named_again(words, found, names)
-    return sorted(found, key=lambda entity: entity.indexes)
+        detected += _named_again(words, detected, names)
+    return sorted(detected, key=lambda entity: entity.indexes)
 
 
 _VERB_AFTER = frozenset(
@@ -70,16 +70,16 @@ _VERB_AFTER = frozenset(
 )
 
 
-def _named_again(words: Sequence[WordDict], found: Sequence[Entity], names: Recognizer) -> Iterator[Entity]:
+def _named_again(words: Sequence[WordDict], detected: Sequence[Entity], names: Recognizer) -> Iterator[Entity]:
     """Yield words with capitals that are part of a person's name elsewhere in the transcript.
 
     Words of the dictionary count where they are used as names: "Will will be back".
     """
-    taken = {index for entity in found for index in entity.indexes}
-    parts = {part for entity in found if entity.kind == "person_name" for part in entity.text.lower().split()}
+    used = {index for entity in detected for index in entity.indexes}
+    parts = {part for entity in detected if entity.kind == "person_name" for part in entity.text.lower().split()}
     for index, word in enumerate(words):
         text = re.sub(r"['\u2019]s$", "", _clean(word["text"]))
-        if index in taken or not text[:1].isupper() or text.lower() not in parts:
+        if index in used or not text[:1].isupper() or text.lower() not in parts:
             continue
         if not names.knows(text.lower()) or _is_used_as_name(words, index):
             yield Entity("person_name", text, (index,))
@@ -97,23 +97,23 @@ _SETTLED = ("person_age", "date_interval")  # not joined with a number after a c
 
 
 def _in_run(run: WordRun, region: str, names: Recognizer | None, doubtful: bool) -> Iterator[Entity]:
-    found = [
+    matches = [
         f for detect in (contacts, dates, ages, amounts, addresses, organisations, people, terms) for f in detect(run)
     ]
     if names:
-        found = [f for f in found if not is_common_noun(run, f, names)] + list(
+        matches = [f for f in matches if not is_common_noun(run, f, names)] + list(
             unlisted_names(run, names, doubtful=doubtful)
         )
         if run.text == run.low:
-            found = [_with_rare_family(run, f, names) for f in found]
-    settled = [f for f in found if f.kind in _SETTLED]
-    for f in _strongest([*_whole_names(found), *identifiers(run, region, settled)]):
+            matches = [_with_rare_family(run, f, names) for f in matches]
+    settled = [f for f in matches if f.kind in _SETTLED]
+    for f in _strongest([*_whole_names(matches), *identifiers(run, region, settled)]):
         yield Entity(f.kind, _clean(run.text[f.start : f.end]), run.indexes_of(f.start, f.end))
 
 
-def _whole_names(found: Iterable[EntityMatch]) -> list[EntityMatch]:
+def _whole_names(matches: Iterable[EntityMatch]) -> list[EntityMatch]:
     """Return the matches with overlapping names of persons joined: "Annelise von" and "Annelise von der Heydt"."""
-    people = sorted((f for f in found if f.kind == "person_name"), key=lambda f: (f.start, f.end))
+    people = sorted((f for f in matches if f.kind == "person_name"), key=lambda f: (f.start, f.end))
     joined: list[EntityMatch] = []
     for f in people:
         if joined and f.start < joined[-1].end:
@@ -121,27 +121,27 @@ def _whole_names(found: Iterable[EntityMatch]) -> list[EntityMatch]:
             best = max(last, f, key=lambda f: f.weight)
             f = best._replace(end=max(last.end, f.end))
         joined.append(f)
-    return [*(f for f in found if f.kind != "person_name"), *joined]
+    return [*(f for f in matches if f.kind != "person_name"), *joined]
 
 
-def _with_rare_family(run: WordRun, found: EntityMatch, names: Recognizer) -> EntityMatch:
+def _with_rare_family(run: WordRun, match: EntityMatch, names: Recognizer) -> EntityMatch:
     """Return a name in text without capitals with the word after it, if no dictionary has that word."""
-    after = _WORD_AFTER.match(run.low, found.end)
-    if found.kind != "person_name" or after is None or not names.is_unknown(after[0][1:]):
-        return found
-    return found._replace(end=after.end())
+    after = _WORD_AFTER.match(run.low, match.end)
+    if match.kind != "person_name" or after is None or not names.is_unknown(after[0][1:]):
+        return match
+    return match._replace(end=after.end())
 
 
-def _strongest(found: Iterable[EntityMatch]) -> list[EntityMatch]:
+def _strongest(matches: Iterable[EntityMatch]) -> list[EntityMatch]:
     """Return the best matches that do not overlap, in order. A title before a name is not an occupation."""
-    taken: set[int] = set()
-    kept = []
-    for f in sorted(found, key=lambda f: (-f.weight, f.start - f.end)):
-        if taken.isdisjoint(range(f.start, f.end)):
-            taken.update(range(f.start, f.end))
-            kept.append(f)
-    named = {f.start for f in kept if f.kind == "person_name"}
-    return sorted((f for f in kept if f.kind != "occupation" or f.end + 1 not in named), key=lambda f: f.start)
+    used: set[int] = set()
+    strongest = []
+    for f in sorted(matches, key=lambda f: (-f.weight, f.start - f.end)):
+        if used.isdisjoint(range(f.start, f.end)):
+            used.update(range(f.start, f.end))
+            strongest.append(f)
+    named = {f.start for f in strongest if f.kind == "person_name"}
+    return sorted((f for f in strongest if f.kind != "occupation" or f.end + 1 not in named), key=lambda f: f.start)
 
 
 def _clean(text: str) -> str:
@@ -151,10 +151,10 @@ def _clean(text: str) -> str:
 
 def to_dict(entity: Entity, words: Sequence[WordDict]) -> dict[str, Any]:
     """Return an entity as it appears in a transcript."""
-    said = [words[index] for index in entity.indexes]
+    spoken = [words[index] for index in entity.indexes]
     return {
         "entity_type": entity.kind,
         "text": entity.text,
-        "start": said[0]["start"],
-        "end": max(word["end"] for word in said),
+        "start": spoken[0]["start"],
+        "end": max(word["end"] for word in spoken),
     }

@@ -167,19 +167,19 @@ def contacts(run: WordRun) -> Iterator[EntityMatch]:
     """Yield email_address, url, ip_address, filename, username and password."""
     yield from find_matches(run, _CONTACT_RULES)
     cues = [match.start() for match in _STRONG_CUE.finditer(run.low)]
-    for found in find_matches(run, _CLEAR_HANDLE):
-        if _PARTS_AND_NUMBER.fullmatch(run.low, found.start, found.end):
-            yield found
+    for handle in find_matches(run, _CLEAR_HANDLE):
+        if _PARTS_AND_NUMBER.fullmatch(run.low, handle.start, handle.end):
+            yield handle
             continue
-        at = bisect_left(cues, found.start - _CUE_FAR)
-        if (at < len(cues) and cues[at] < found.end + _CUE_FAR) or _STRONG_CUE.search(run.before(found.start)):
-            yield found
+        at = bisect_left(cues, handle.start - _CUE_FAR)
+        if (at < len(cues) and cues[at] < handle.end + _CUE_FAR) or _STRONG_CUE.search(run.before(handle.start)):
+            yield handle
     yield from find_matches(run, _IP6)
     for match in _SHORT_IP6.finditer(run.low):
         text = match[0].rstrip(":") if match[0][-2:-1] != ":" else match[0]
         if any(c.isdecimal() for c in text) and _is_ip6(text):
             yield EntityMatch("ip_address", match.start(), match.start() + len(text), 94)
-    yield from (found for found in find_matches(run, _IP) if _is_ip(run.low[found.start : found.end]))
+    yield from (handle for handle in find_matches(run, _IP) if _is_ip(run.low[handle.start : handle.end]))
     yield from _user_names(run)
     yield from _passwords(run)
 
@@ -215,9 +215,9 @@ def _passwords(run: WordRun) -> Iterator[EntityMatch]:
         word = _WORD.match(run.low, match.end())
         if word and (_SECRET.fullmatch(word[0]) or _PASSWORD.search(" ".join(sentences[-2:]))):
             phrase = _PHRASE.match(run.low, match.end())
-            whole = phrase if phrase and re.search(r"\d", phrase[0]) else word
+            secret = phrase if phrase and re.search(r"\d", phrase[0]) else word
             if not re.fullmatch(_NOT_WORD, word[0]):
-                yield EntityMatch("password", *whole.span(), 97)
+                yield EntityMatch("password", *secret.span(), 97)
 
 
 def _values(run: WordRun, cue: re.Pattern[str]) -> Iterator[int]:

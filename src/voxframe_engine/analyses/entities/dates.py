@@ -103,13 +103,13 @@ def dates(run: WordRun) -> Iterator[EntityMatch]:
     yield from (f for f in find_matches(run, _FULL_DATES) if not _is_verb(run, f))
 
 
-def _is_verb(run: WordRun, found: EntityMatch) -> bool:
+def _is_verb(run: WordRun, match: EntityMatch) -> bool:
     """Return True if "may one ...", "march ten miles" or "you may first ..." was matched as a day of a month."""
-    text = run.low[found.start : found.end]
+    text = run.low[match.start : match.end]
     if re.match(r"(?:may|march)\b", text) is None:
         return False
-    if re.fullmatch(rf"(?:may|march) {ORDINAL}", text) and run.text[found.start].islower():
-        return _VERB_BEFORE.search(run.low, max(0, found.start - 12), found.start) is not None
+    if re.fullmatch(rf"(?:may|march) {ORDINAL}", text) and run.text[match.start].islower():
+        return _VERB_BEFORE.search(run.low, max(0, match.start - 12), match.start) is not None
     return not re.search(rf"\d|{ORDINAL}|{YEAR}$", text)
 
 

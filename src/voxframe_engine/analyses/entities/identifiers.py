@@ -177,23 +177,23 @@ def identifiers(run: WordRun, region: str, settled: Sequence[EntityMatch] = ()) 
     complete = list(_complete(run, region))
     cuts = _cuts(run, [*settled, *complete])
     numbers = [*complete, *_by_pattern(run, region, cuts)]
-    found = sorted([*numbers, *_expiries(run, numbers)], key=lambda f: f.start)
-    starts = [f.start for f in found]
-    furthest = list(accumulate((f.end for f in found), max))
+    by_pattern = sorted([*numbers, *_expiries(run, numbers)], key=lambda f: f.start)
+    starts = [f.start for f in by_pattern]
+    furthest = list(accumulate((f.end for f in by_pattern), max))
     joined: list[EntityMatch] = []
     used: set[int] = set()
-    for one in series(run, cuts):
-        last = bisect_left(starts, one.end)
-        first = bisect_right(furthest, one.start, hi=last)
-        inside = [at for at in range(first, last) if found[at].end > one.start]
-        own = _kind(run, one, region)
-        matches = [*(found[at] for at in inside), *([own] if own else [])]
-        if own or any(f.kind != "number_sequence" for f in matches):
+    for item in series(run, cuts):
+        last = bisect_left(starts, item.end)
+        first = bisect_right(furthest, item.start, hi=last)
+        inside = [at for at in range(first, last) if by_pattern[at].end > item.start]
+        match = _kind(run, item, region)
+        matches = [*(by_pattern[at] for at in inside), *([match] if match else [])]
+        if match or any(f.kind != "number_sequence" for f in matches):
             best = max(matches, key=lambda f: (f.weight, f.end - f.start))
-            start, end = min([one.start, *(f.start for f in matches)]), max([one.end, *(f.end for f in matches)])
+            start, end = min([item.start, *(f.start for f in matches)]), max([item.end, *(f.end for f in matches)])
             joined.append(best._replace(start=start, end=end))
             used.update(inside)
-    for f in [*(f for at, f in enumerate(found) if at not in used), *joined]:
+    for f in [*(f for at, f in enumerate(by_pattern) if at not in used), *joined]:
         extension = _EXTENSION.match(run.low, f.end) if f.kind in ("phone_number", "number_sequence") else None
         yield f._replace(end=extension.end()) if extension else f
 
@@ -227,21 +227,21 @@ def _cuts(run: WordRun, complete: Iterable[EntityMatch]) -> list[int]:
     return sorted(ends | starts)
 
 
-def _until_cut(found: EntityMatch, cuts: Sequence[int]) -> EntityMatch:
+def _until_cut(match: EntityMatch, cuts: Sequence[int]) -> EntityMatch:
     """Return a match without what follows the first cut in it."""
-    at = bisect_right(cuts, found.start)
-    return found._replace(end=cuts[at]) if at < len(cuts) and cuts[at] < found.end else found
+    at = bisect_right(cuts, match.start)
+    return match._replace(end=cuts[at]) if at < len(cuts) and cuts[at] < match.end else match
 
 
 def _by_pattern(run: WordRun, region: str, cuts: Sequence[int]) -> Iterator[EntityMatch]:
     low = run.low
     yield from find_matches(run, _BY_FORM)
     for announced in _ANNOUNCED:
-        for found in announced.rule.find(low):
-            found = _without_word(run, _until_cut(found, cuts))
-            text = low[found.start : found.end]
-            if _fits(announced, text) and not _is_year(run, found.start, text):
-                yield found
+        for place in announced.rule.find(low):
+            place = _without_word(run, _until_cut(place, cuts))
+            text = low[place.start : place.end]
+            if _fits(announced, text) and not _is_year(run, place.start, text):
+                yield place
     for match in _CARD.finditer(low):
         if not luhn.is_valid(digits_of(match[0])):
             yield EntityMatch("number_sequence", *match.span(), 92)
@@ -249,13 +249,13 @@ def _by_pattern(run: WordRun, region: str, cuts: Sequence[int]) -> Iterator[Enti
         if _is_phone(match[0], region):
             yield EntityMatch("phone_number", *match.span(), 80)
     for match in _DIGITS.finditer(low):
-        found = _until_cut(EntityMatch("number_sequence", *match.span(), 50), cuts)
-        text = low[found.start : found.end]
+        place = _until_cut(EntityMatch("number_sequence", *match.span(), 50), cuts)
+        text = low[place.start : place.end]
         digits = digits_of(text)
         counted = counts_up(digits) or is_counting([digits_of(number) for number in _COUNT.findall(text)])
         if len(_SPOKEN.findall(text)) >= 3 and len(digits) >= 4 and not (counted or is_in_pairs(text)):
-            kind, weight = _unannounced(run, found.start, digits, region)
-            yield found._replace(kind=kind, weight=weight)
+            kind, weight = _unannounced(run, place.start, digits, region)
+            yield place._replace(kind=kind, weight=weight)
 
 
 def _expiries(run: WordRun, numbers: Sequence[EntityMatch]) -> Iterator[EntityMatch]:
@@ -280,50 +280,50 @@ def _expiries(run: WordRun, numbers: Sequence[EntityMatch]) -> Iterator[EntityMa
             yield EntityMatch("date", *match.span(), 87)
 
 
-def _kind(run: WordRun, one: Series, region: str) -> EntityMatch | None:
+def _kind(run: WordRun, item: Series, region: str) -> EntityMatch | None:
     """Return a series with the kind that the words before it say, or that its form shows; None if it is ordinary."""
-    if one.spells:
-        if len(one.value) >= 3 and _spells_name(run, one):
-            return EntityMatch("person_name", one.start, one.end, 71)
-        announced = _announced_by(run, one) if len(one.value) >= 4 else None
+    if item.spells:
+        if len(item.value) >= 3 and _spells_name(run, item):
+            return EntityMatch("person_name", item.start, item.end, 71)
+        announced = _announced_by(run, item) if len(item.value) >= 4 else None
         kind = announced.rule.kind if announced else "number_sequence"
-        return EntityMatch(kind, one.start, one.end, 71) if one.certain or announced else None
-    announced = _announced_by(run, one)
+        return EntityMatch(kind, item.start, item.end, 71) if item.certain or announced else None
+    announced = _announced_by(run, item)
     if announced:
-        return EntityMatch(announced.rule.kind, one.start, one.end, 85)
-    if luhn.is_valid(one.value) and _CARD_GROUPS.fullmatch(run.low, one.start, one.end):
-        return EntityMatch("credit_card_number", one.start, one.end, 85)
-    if not one.certain:
+        return EntityMatch(announced.rule.kind, item.start, item.end, 85)
+    if luhn.is_valid(item.value) and _CARD_GROUPS.fullmatch(run.low, item.start, item.end):
+        return EntityMatch("credit_card_number", item.start, item.end, 85)
+    if not item.certain:
         return None
-    kind, weight = _unannounced(run, one.start, one.value, region)
-    return EntityMatch(kind, one.start, one.end, max(weight, 65))
+    kind, weight = _unannounced(run, item.start, item.value, region)
+    return EntityMatch(kind, item.start, item.end, max(weight, 65))
 
 
-def _spells_name(run: WordRun, one: Series) -> bool:
+def _spells_name(run: WordRun, item: Series) -> bool:
     """Return True if letters spell a name: after "surname" or "spelled", or after the name itself."""
-    first = max(0, one.start - _NEAR)
-    for word in re.finditer(r"[^\W\d_]{3,}", run.low[first : one.start]):
+    first = max(0, item.start - _NEAR)
+    for word in re.finditer(r"[^\W\d_]{3,}", run.low[first : item.start]):
         at = first + word.start()
-        if word[0] == one.value and run.text[at].islower() and run.text != run.low and not is_listed(word[0]):
+        if word[0] == item.value and run.text[at].islower() and run.text != run.low and not is_listed(word[0]):
             return False  # "How do you spell necessary?"
-        if word[0][:2] == one.value[:2] and abs(len(word[0]) - len(one.value)) <= 2:
+        if word[0][:2] == item.value[:2] and abs(len(word[0]) - len(item.value)) <= 2:
             capital = run.text[at].isupper() and not run.opens_sentence(at)
-            if capital or is_listed(word[0]) or re.search(r"\b(?:sur)?name\b", run.before(one.start)):
+            if capital or is_listed(word[0]) or re.search(r"\b(?:sur)?name\b", run.before(item.start)):
                 return True
-    return run.follows(_SPELLED, one.start) is not None
+    return run.follows(_SPELLED, item.start) is not None
 
 
-def _announced_by(run: WordRun, one: Series) -> _Announced | None:
+def _announced_by(run: WordRun, item: Series) -> _Announced | None:
     """Return the kind of number whose cue is nearest before a series that fits it."""
-    text = run.low[one.start : one.end]
-    if not one.certain and not one.spells and (_is_quantity(text) or _is_year(run, one.start, text)):
+    text = run.low[item.start : item.end]
+    if not item.certain and not item.spells and (_is_quantity(text) or _is_year(run, item.start, text)):
         return None
     read_out = len(_SINGLE.findall(text)) >= 3
     near: list[tuple[int, int, int, _Announced]] = []
     for order, announced in enumerate(_ANNOUNCED):
-        if announced.fewest <= len(one.value) <= announced.most:
-            cue = run.follows(announced.cue, one.start)
-            if cue and (one.certain or announced.rule.kind != "number_sequence" or len(one.value) >= 4 or read_out):
+        if announced.fewest <= len(item.value) <= announced.most:
+            cue = run.follows(announced.cue, item.start)
+            if cue and (item.certain or announced.rule.kind != "number_sequence" or len(item.value) >= 4 or read_out):
                 near.append((cue.end(), -cue.start(), -order, announced))
     return max(near)[-1] if near else None
 
@@ -347,15 +347,15 @@ def _fits(announced: _Announced, text: str) -> bool:
     return announced.fewest <= len(digits_of(text)) <= announced.most and not _is_quantity(text)
 
 
-def _without_word(run: WordRun, found: EntityMatch) -> EntityMatch:
+def _without_word(run: WordRun, match: EntityMatch) -> EntityMatch:
     """Return a match without an ordinary word at its ends; capitals such as "MORGA 657054" belong to the number."""
-    last = re.search(r", I$| [A-Za-z]+$", run.text[found.start : found.end])
-    if last and (last[0] == ", I" or not (last[0].isupper() or _CODE.fullmatch(run.low, found.start, found.end))):
-        found = found._replace(end=found.start + last.start())
-    if _CODE.match(run.low, found.start):
-        return found
-    word = re.match(r"\w+[ -]", run.text[found.start : found.end])
-    return found._replace(start=found.start + word.end()) if word and not word[0].isupper() else found
+    last = re.search(r", I$| [A-Za-z]+$", run.text[match.start : match.end])
+    if last and (last[0] == ", I" or not (last[0].isupper() or _CODE.fullmatch(run.low, match.start, match.end))):
+        match = match._replace(end=match.start + last.start())
+    if _CODE.match(run.low, match.start):
+        return match
+    word = re.match(r"\w+[ -]", run.text[match.start : match.end])
+    return match._replace(start=match.start + word.end()) if word and not word[0].isupper() else match
 
 
 def _is_quantity(text: str) -> bool:

@@ -64,7 +64,7 @@ def names() -> Names:
 
     def listed(locales: Sequence[str], field: str) -> frozenset[str]:
         providers = [import_module(f"faker.providers.person.{locale}").Provider for locale in locales]
-        return frozenset(name.lower() for one in providers for name in getattr(one, field) if " " not in name)
+        return frozenset(name.lower() for provider in providers for name in getattr(provider, field) if " " not in name)
 
     places = {
         term for term, kind in known().items() if kind.startswith(("location", "nationality", "language", "event"))

@@ -99,12 +99,12 @@ class _NameToken(NamedTuple):
 
 def _tokens(run: WordRun) -> list[_NameToken]:
     matches = list(_TOKEN.finditer(run.low))
-    made = []
+    tokens = []
     for match, after in zip(matches, [*matches[1:], None], strict=False):
         low, start = match[0].removesuffix("'s"), match.start()
         joined = after is not None and low == match[0] and run.low[match.end() : after.start()] == " "
-        made.append(_NameToken(start, run.text[start : start + len(low)], low, joined))
-    return made
+        tokens.append(_NameToken(start, run.text[start : start + len(low)], low, joined))
+    return tokens
 
 
 def _listed(run: WordRun) -> Iterator[EntityMatch]:
@@ -239,8 +239,8 @@ def organisations(run: WordRun) -> Iterator[EntityMatch]:
             end = match.start() + gap.start("gap") if gap else match.end() - match[0].endswith(".")
             yield from _without_opening(run, start, end)
             start = match.start() + gap.end() if gap else end
-    for found in find_matches(run, _SPOKEN):
-        yield from _spoken(run, found)
+    for spelled in find_matches(run, _SPOKEN):
+        yield from _spoken(run, spelled)
     yield from find_matches(run, _SPOKEN_OF)
 
 
@@ -259,10 +259,10 @@ def _without_opening(run: WordRun, start: int, end: int) -> Iterator[EntityMatch
         yield EntityMatch("organization", start, end, 66)
 
 
-def _spoken(run: WordRun, found: EntityMatch) -> Iterator[EntityMatch]:
+def _spoken(run: WordRun, match: EntityMatch) -> Iterator[EntityMatch]:
     """Yield a spoken name from after its last function word, unless only "big" or "whole" is left."""
-    kept = run.low[found.start : found.end].split()
-    last_small = max((at for at, word in enumerate(kept[:-1]) if word in STOP), default=-1)
-    name = kept[last_small + 1 :]
+    words = run.low[match.start : match.end].split()
+    last_small = max((at for at, word in enumerate(words[:-1]) if word in STOP), default=-1)
+    name = words[last_small + 1 :]
     if len(name) > 1 and not (len(name) == 2 and name[0] in _GENERIC):
-        yield found._replace(start=found.end - len(" ".join(name)))
+        yield match._replace(start=match.end - len(" ".join(name)))

@@ -150,7 +150,7 @@ def unlisted_names(run: WordRun, model: Recognizer, *, doubtful: bool = False) -
         return
     spans = {at: span for span in model.find(run.text) for at in range(span.start, span.end)}
     for match in _TOGETHER.finditer(run.text):
-        words = [_word(run, match.start() + found.start(), found[0], model) for found in _TOKEN.finditer(match[0])]
+        words = [_word(run, match.start() + token.start(), token[0], model) for token in _TOKEN.finditer(match[0])]
         words = _without_opening(run, words, spans, model)
         if words and (kind := _kind(run, words, spans, model, doubtful=doubtful)):
             yield EntityMatch(kind[0], words[0].start, words[-1].end, kind[1])
@@ -193,8 +193,8 @@ def _kind(
     run: WordRun, words: list[_Word], spans: Mapping[int, NamedSpan], model: Recognizer, *, doubtful: bool
 ) -> tuple[str, int] | None:
     """Return kind and weight of a name; None if the words are none, or of another kind."""
-    found = (spans[word.start].label for word in words if word.start in spans)
-    label = next((label for label in found if label in _NAMES), None)
+    kinds = (spans[word.start].label for word in words if word.start in spans)
+    label = next((label for label in kinds if label in _NAMES), None)
     first, last, before = words[0], words[-1], _before(run, words[0].start)
     is_known_word = first.ordinary or (last is first and not model.is_person(first.low, None))  # "Lake Bled", "Brno"
     if is_known_word and not first.listed:
@@ -243,7 +243,7 @@ def _kind_of_ordinary(run: WordRun, words: list[_Word], label: str | None) -> tu
     return _ORGANIZATION if several else None
 
 
-def is_common_noun(run: WordRun, found: EntityMatch, model: Recognizer) -> bool:
+def is_common_noun(run: WordRun, match: EntityMatch, model: Recognizer) -> bool:
     """Return True if a listed name is an ordinary word after an article: "a Roman coin"."""
-    low = run.low[found.start : found.end]
-    return found.kind == "person_name" and model.knows(low) and bool(_ARTICLE.search(_before(run, found.start)))
+    low = run.low[match.start : match.end]
+    return match.kind == "person_name" and model.knows(low) and bool(_ARTICLE.search(_before(run, match.start)))

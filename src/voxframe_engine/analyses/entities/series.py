@@ -180,13 +180,13 @@ def _series(run: WordRun, items: list[_Item]) -> Iterator[Series]:
         items = items[1:]
     while items and (_is_loose(items[-1], first=False) or _is_last_word(run, items) or _is_counted(run, items[-1])):
         items = items[:-1]
-    kept = [item for item in items if item.value not in ("", "double", "triple")]
-    if not kept:
+    meaningful = [item for item in items if item.value not in ("", "double", "triple")]
+    if not meaningful:
         return
     value = _value(items)
     if len(value) < 2:
         return
-    certain = _is_certain(run.text[items[0].start : items[-1].end], items, kept, value)
+    certain = _is_certain(run.text[items[0].start : items[-1].end], items, meaningful, value)
     commas = [at for at, item in enumerate(items[:-1], 1) if item.after]
     if commas and not certain:  # a part may be a code: "AB12 CDF, F for Freddie"
         for first, end in pairwise([0, *commas, len(items)]):
@@ -224,7 +224,7 @@ def _is_article(item: _Item) -> bool:
 
 def _with_letter_o(items: list[_Item]) -> list[_Item]:
     """Return the items with "o" as a letter if no digit is beside it: "J O H N", but "4 O 7"."""
-    made = list(items)
+    result = list(items)
     spoken = [at for at, item in enumerate(items) if item.sort not in ("sign", "filler")]
     for place, at in enumerate(spoken):
         if items[at].value == "o" and items[at].sort == "digit":
@@ -233,32 +233,32 @@ def _with_letter_o(items: list[_Item]) -> list[_Item]:
                 for side in (reversed(spoken[:place]), spoken[place + 1 :])
             ]
             if len(spoken) > 1 and all(sort in ("letter", "letters", "nato") for sort in beside):
-                made[at] = items[at]._replace(sort="letter")
-    return made
+                result[at] = items[at]._replace(sort="letter")
+    return result
 
 
 def _value(items: list[_Item]) -> str:
     """Return the digits and letters of items; "o" is a nought only among digits."""
-    made: list[str] = []
+    parts: list[str] = []
     words: list[str] = []
     for item in items:
         if item.sort not in ("letter", "nato", "spelled", "letters"):
             words.append(item.value)
             continue
         times = {"double": 2, "triple": 3}.get(words[-1], 1) if words else 1
-        made += [digits_of(" ".join(words[: -1 if times > 1 else None])), item.value * times]
+        parts += [digits_of(" ".join(words[: -1 if times > 1 else None])), item.value * times]
         words = []
-    return "".join([*made, digits_of(" ".join(words))])
+    return "".join([*parts, digits_of(" ".join(words))])
 
 
 def _is_counted(run: WordRun, item: _Item) -> bool:
     return item.sort in ("digit", "number") and not item.after and _UNIT.match(run.low, item.end) is not None
 
 
-def _is_certain(text: str, items: list[_Item], kept: list[_Item], value: str) -> bool:
+def _is_certain(text: str, items: list[_Item], meaningful: list[_Item], value: str) -> bool:
     """Return True if a series is surely no quantity, list of numbers, or name of a thing."""
-    sorts = [item.sort for item in kept]
-    if {*sorts} <= {"digit", "number"} and is_counting([digits_of(item.value) for item in kept]):
+    sorts = [item.sort for item in meaningful]
+    if {*sorts} <= {"digit", "number"} and is_counting([digits_of(item.value) for item in meaningful]):
         return False
     digits = sum(c.isdecimal() for c in value)
     letters = len(value) - digits
@@ -268,11 +268,11 @@ def _is_certain(text: str, items: list[_Item], kept: list[_Item], value: str) ->
     if len(value) >= 3 and _SPELLED_CASE.search(text.lower()):
         return True
     if not digits:
-        return any(item.sort == "spelled" and len(item.value) >= 4 for item in kept)
+        return any(item.sort == "spelled" and len(item.value) >= 4 for item in meaningful)
     # Digits read out one by one; fewer than seven without a letter may be scores, and noughts and ones are bits.
     if sorts.count("digit") >= 4 and not counts_up(value):
         alone = sorts.count("digit") == len(sorts) and not letters
-        is_list = len(kept) > 2 and all("," in item.after for item in kept[:-1]) and not letters
+        is_list = len(meaningful) > 2 and all("," in item.after for item in meaningful[:-1]) and not letters
         return (not alone and not is_list) or (
             alone and digits >= 7 and not set(value) <= {"0", "1"} and not is_in_pairs(text)
         )
@@ -281,14 +281,19 @@ def _is_certain(text: str, items: list[_Item], kept: list[_Item], value: str) ->
         return True
     # Commas part the numbers of a list, but also the groups of a phone number.
     if any("," in item.after for item in items[:-1]):
-        return digits >= 7 and (letters > 0 or _has_phone_groups([item.value for item in kept]))
+        return digits >= 7 and (letters > 0 or _has_phone_groups([item.value for item in meaningful]))
     if not letters:
         return digits >= 7 and not re.fullmatch(r"(?:19|20)\d\d(?: (?:19|20)\d\d)*|[\d ]+000|\D*", text)
     # Capitals and digits: "KD68 WFJ". Lower case may be a word and a number.
     if not any(c.isupper() for c in text):
         return False
     changes = sum(one.isdecimal() != two.isdecimal() for one, two in pairwise(value))
-    if "code" in sorts and changes >= 2 and len(value) >= 6 and (digits >= 3 or len(kept) == 1 or "letters" in sorts):
+    if (
+        "code" in sorts
+        and changes >= 2
+        and len(value) >= 6
+        and (digits >= 3 or len(meaningful) == 1 or "letters" in sorts)
+    ):
         return True
     return digits >= 5 and sorts[0] != "number"
 

@@ -105,8 +105,8 @@ class WordRun:
 
     def before(self, at: int) -> str:
         """Return the lower-case text just before a character, including what another speaker asked."""
-        said = self.low[max(0, at - _BEFORE) : at]
-        return f"{self.asked[-_BEFORE:].rstrip(' .?')}? {said}" if self.asked and at < _REPLY else said
+        text = self.low[max(0, at - _BEFORE) : at]
+        return f"{self.asked[-_BEFORE:].rstrip(' .?')}? {text}" if self.asked and at < _REPLY else text
 
     def follows(self, cue: re.Pattern[str], at: int) -> re.Match[str] | None:
         """Return the last match of a cue if only empty words stand between it and a character.
@@ -136,9 +136,9 @@ def runs(words: Sequence[WordDict]) -> Iterator[WordRun]:
     for index, word in enumerate(words):
         channels.setdefault(word.get("channel"), []).append(index)
     for channel, indexes in channels.items():
-        others = [index for index in range(len(words)) if words[index].get("channel") != channel]
-        others.sort(key=lambda index: words[index]["end"])
-        ends = [words[index]["end"] for index in others]
+        other_channel = [index for index in range(len(words)) if words[index].get("channel") != channel]
+        other_channel.sort(key=lambda index: words[index]["end"])
+        ends = [words[index]["end"] for index in other_channel]
         asked, first = "", 0
         for at, index in enumerate(indexes, 1):
             here, after = words[index], words[indexes[at]] if at < len(indexes) else None
@@ -147,19 +147,21 @@ def runs(words: Sequence[WordDict]) -> Iterator[WordRun]:
                 after is None
                 or turns
                 or after["start"] - here["end"] >= _LONG_PAUSE_MS
-                or "?" in _said(words, others, ends, here["end"], after["start"])
+                or "?" in _said(words, other_channel, ends, here["end"], after["start"])
             ):
                 start = words[indexes[first]]["start"]
-                run = _run(words, indexes[first:at], asked or _said(words, others, ends, start - _LONG_PAUSE_MS, start))
+                run = _run(
+                    words, indexes[first:at], asked or _said(words, other_channel, ends, start - _LONG_PAUSE_MS, start)
+                )
                 yield run
                 asked, first = run.low if turns else "", at
 
 
-def _said(words: Sequence[WordDict], others: Sequence[int], ends: Sequence[int], since: int, until: int) -> str:
+def _said(words: Sequence[WordDict], other_channel: Sequence[int], ends: Sequence[int], since: int, until: int) -> str:
     """Return the lower-case text of the words of other channels that end in a time, at most the last ones."""
     last = bisect_right(ends, until)
     first = max(bisect_right(ends, since), last - _ASKED_WORDS)
-    return " ".join(_lower(words[index]["text"][:_LONGEST_WORD]) for index in others[first:last])
+    return " ".join(_lower(words[index]["text"][:_LONGEST_WORD]) for index in other_channel[first:last])
 
 
 def _run(words: Sequence[WordDict], indexes: Sequence[int], asked: str) -> WordRun:
@@ -236,7 +238,7 @@ def digits_of(text: str) -> str:
         >>> digits_of("d twenty one seven"), digits_of("(303) 555-0142")
         ('d217', '3035550142')
     """
-    made: list[str] = []
+    digits: list[str] = []
     times = 1
     for piece, after in pairwise([*_TOKEN.findall(text), ""]):
         if piece in ("double", "triple"):
@@ -244,10 +246,10 @@ def digits_of(text: str) -> str:
             continue
         value = _VALUES.get(piece)
         if value is None:
-            made.append("00" if piece == "hundred" else "" if piece in ("and", "dot") else piece * times)
+            digits.append("00" if piece == "hundred" else "" if piece in ("and", "dot") else piece * times)
         elif value >= 20 and 0 < _VALUES.get(after, 0) < 10:
-            made.append(str(value // 10))  # the ones follow: "twenty one"
+            digits.append(str(value // 10))  # the ones follow: "twenty one"
         else:
-            made.append(str(value) * times)
+            digits.append(str(value) * times)
         times = 1
-    return "".join(made)
+    return "".join(digits)

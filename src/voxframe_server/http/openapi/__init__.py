@@ -68,7 +68,7 @@ def _operation(
     """
     links = more.pop("links", None)
     answered = {"200": answer} if "content" in answer else answer
-    responses = {status: {"description": "Success.", **one} for status, one in answered.items()}
+    responses = {status: {"description": "Success.", **response} for status, response in answered.items()}
     if links:
         responses["200"]["links"] = links
     for status in sorted({*_SAFE, *errors}):
