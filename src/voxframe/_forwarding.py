@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 _Parameters = ParamSpec("_Parameters")
@@ -43,3 +44,16 @@ def forwarded(
         return method
 
     return copied
+
+
+def of_part(
+    part: str, method: Callable[Concatenate[Any, _Parameters], _Result]
+) -> Callable[Concatenate[Any, _Parameters], _Result]:
+    """Return a method that passes on to the same method of a part of its object, which is the attribute `part`."""
+
+    @wraps(method)
+    def passed_on(self: Any, *args: _Parameters.args, **options: _Parameters.kwargs) -> _Result:
+        result: _Result = getattr(getattr(self, part), method.__name__)(*args, **options)
+        return result
+
+    return passed_on

@@ -268,10 +268,9 @@ def test_names_are_not_lost_if_the_ledger_is_replaced_during_an_import(tmp_path:
     """An import keeps the ledger open; if another process makes a new one, later names are written to that."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
     ledger = corpus._archive.ledger
-    with ledger.naming() as name:
-        name({"t1": ("one", None, "")})
-        for path in corpus.path.glob("catalog.sqlite*"):
-            path.unlink()
-        ledger.restore()
-        name({"t2": ("two", None, "")})
+    ledger.name_recordings({"t1": ("one", None, "")})
+    for path in corpus.path.glob("catalog.sqlite*"):
+        path.unlink()
+    ledger.restore()
+    ledger.name_recordings({"t2": ("two", None, "")})
     assert ledger.with_recording("two") == ["t2"]

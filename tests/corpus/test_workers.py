@@ -11,7 +11,6 @@ import pytest
 from tests.corpus.conftest import table_files
 
 import voxframe
-from voxframe import frames
 from voxframe.corpus import workers
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.workers import StoringProcesses, Task
@@ -119,19 +118,6 @@ def test_a_damaged_payload_names_no_recording(tmp_path: Path, together: bool) ->
     for some in [files] if together else [files[:1], files[1:]]:
         corpus.add(some)
     assert corpus.table("transcripts")["recording"].to_list() == ["2"]
-
-
-@pytest.mark.usefixtures("two")
-def test_a_payload_is_decoded_in_one_process_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """This process reads only the beginning of payloads that another one stores."""
-    decoded: list[bytes] = []
-    decode = frames.decode_transcript
-    monkeypatch.setattr("voxframe.frames.decode_transcript", lambda raw: decoded.append(raw) or decode(raw))
-    monkeypatch.setattr("voxframe.corpus.workers.decode_transcript", frames.decode_transcript)
-    first = b'{"id": "t%d", "status": "completed", "audio_url": null, "words": []}'
-    corpus = voxframe.Corpus(tmp_path / "corpus")
-    assert corpus.add([first % number for number in range(_COUNT)]).added == _COUNT
-    assert len({*decoded}) == len(decoded) < _COUNT
 
 
 @pytest.mark.usefixtures("two")

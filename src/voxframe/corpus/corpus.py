@@ -11,19 +11,16 @@ import pandas as pd
 import pyarrow.dataset as ds
 
 from voxframe import colors, settings
-from voxframe._forwarding import forwarded
+from voxframe._forwarding import of_part
 from voxframe._text import html_table
 from voxframe.client import llm_requests
 from voxframe.client.llm_requests import LlmOptions, LlmQuestion
 from voxframe.corpus.analyses import Analyses
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.batch import Batch
-from voxframe.corpus.batch.plan import Plan
-from voxframe.corpus.batch.submit import BatchResult
 from voxframe.corpus.conditions import Where, with_ids
 from voxframe.corpus.edits import Corrections
-from voxframe.corpus.export import Exporter, Publication, Publisher, apply_edits
-from voxframe.corpus.importing import Added
+from voxframe.corpus.export import Exporter, Publisher, apply_edits
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.llm import Answers, Llm, LlmTexts, Refresh, Selection
 from voxframe.corpus.metadata import Metadata, Wanted, wanted_names
@@ -32,12 +29,10 @@ from voxframe.corpus.query import Query, dask_frame
 from voxframe.corpus.raw import Raw
 from voxframe.corpus.reading import identifiers
 from voxframe.corpus.search import Search
-from voxframe.corpus.search.meaning import DiscoveredTopics
 from voxframe.corpus.services import DefaultClient
 from voxframe.corpus.snapshots import Snapshots
 from voxframe.corpus.speakers import CurrentNames, Speakers
 from voxframe.errors import CorpusError, OptionError
-from voxframe.formats.result import ExportResult
 from voxframe.frames import suited
 from voxframe.validators import name_list, shown
 
@@ -202,21 +197,10 @@ class Corpus:
         self._archive.report_missing()
         return self._archive.ids()
 
-    @forwarded(Batch.plan)
-    def plan(self, *args: Any, **options: Any) -> Plan:
-        return self._batch.plan(*args, **options)
-
-    @forwarded(Batch.submit)
-    def submit(self, *args: Any, **options: Any) -> BatchResult:
-        return self._batch.submit(*args, **options)
-
-    @forwarded(Batch.sync)
-    def sync(self, *args: Any, **options: Any) -> BatchResult:
-        return self._batch.sync(*args, **options)
-
-    @forwarded(Batch.retry)
-    def retry(self, *args: Any, **options: Any) -> BatchResult:
-        return self._batch.retry(*args, **options)
+    plan = of_part("_batch", Batch.plan)
+    submit = of_part("_batch", Batch.submit)
+    sync = of_part("_batch", Batch.sync)
+    retry = of_part("_batch", Batch.retry)
 
     def jobs(self) -> pd.DataFrame:
         """Return the jobs of the corpus, oldest first.
@@ -229,21 +213,10 @@ class Corpus:
         self._archive.report_missing()
         return self._batch.jobs()
 
-    @forwarded(Batch.add)
-    def add(self, *args: Any, **options: Any) -> Added:
-        return self._batch.add(*args, **options)
-
-    @forwarded(Batch.adopt)
-    def adopt(self, *args: Any, **options: Any) -> BatchResult:
-        return self._batch.adopt(*args, **options)
-
-    @forwarded(Batch.forget)
-    def forget(self, *args: Any, **options: Any) -> None:
-        self._batch.forget(*args, **options)
-
-    @forwarded(Batch.transcribe)
-    def transcribe(self, *args: Any, **options: Any) -> str:
-        return self._batch.transcribe(*args, **options)
+    add = of_part("_batch", Batch.add)
+    adopt = of_part("_batch", Batch.adopt)
+    forget = of_part("_batch", Batch.forget)
+    transcribe = of_part("_batch", Batch.transcribe)
 
     def tables(self, transcript_id: str, *, corrected: bool = True) -> dict[str, pd.DataFrame]:
         """Return every table of one transcript by name, as `corpus[transcript_id]` does.
@@ -502,29 +475,13 @@ class Corpus:
         further = {"jobs": self._batch.jobs, "responses": self._llm.responses}
         return self._query.sql(query, parameters, further, external)
 
-    @forwarded(Search.search)
-    def search(self, *args: Any, **options: Any) -> pd.DataFrame:
-        return self._search.search(*args, **options)
+    search = of_part("_search", Search.search)
+    similar = of_part("_search", Search.similar)
+    discover_topics = of_part("_search", Search.discover_topics)
+    counts = of_part("_search", Search.counts)
 
-    @forwarded(Search.similar)
-    def similar(self, *args: Any, **options: Any) -> pd.DataFrame:
-        return self._search.similar(*args, **options)
-
-    @forwarded(Search.discover_topics)
-    def discover_topics(self, *args: Any, **options: Any) -> DiscoveredTopics:
-        return self._search.discover_topics(*args, **options)
-
-    @forwarded(Search.counts)
-    def counts(self, *args: Any, **options: Any) -> pd.DataFrame:
-        return self._search.counts(*args, **options)
-
-    @forwarded(Analyses.add)
-    def analyze(self, *args: Any, **options: Any) -> pd.DataFrame:
-        return self.analyses.add(*args, **options)
-
-    @forwarded(Exporter.export)
-    def export(self, *args: Any, **options: Any) -> ExportResult:
-        return self._exporter.export(*args, **options)
+    analyze = of_part("analyses", Analyses.add)
+    export = of_part("_exporter", Exporter.export)
 
     def apply_edits(self, transcript_id: str, file: str | os.PathLike[str]) -> pd.DataFrame:
         """Apply what was edited in an exported file with ELAN, Praat or Label Studio as corrections and speakers.
@@ -551,9 +508,7 @@ class Corpus:
             self._query, self.corrections, self.speakers, self._archive.recordings.id(transcript_id), file
         )
 
-    @forwarded(Publisher.publish)
-    def publish(self, *args: Any, **options: Any) -> Publication:
-        return self._publisher.publish(*args, **options)
+    publish = of_part("_publisher", Publisher.publish)
 
     def summarize(
         self,

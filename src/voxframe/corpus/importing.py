@@ -21,8 +21,7 @@ from voxframe.client.progress import Progress
 from voxframe.client.response import as_path
 from voxframe.corpus.addresses import EXTENSIONS, canonical, is_address, short_name, tidy, unmarked
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.ledger import Naming
-from voxframe.corpus.store import UNFINISHED
+from voxframe.corpus.store import UNFINISHED, check_writable
 from voxframe.corpus.table_batch import BYTES_TOGETHER, TOGETHER
 from voxframe.corpus.workers import Result, StoringProcesses, Task
 from voxframe.errors import AudioError, CorpusError, MissingExtraError, OptionError, PayloadError
@@ -30,7 +29,7 @@ from voxframe.export.targets import CARDS, CHECKSUMS, CROISSANT
 from voxframe.formats import SUFFIXES as READ
 from voxframe.formats.datasets import dataset_files, of_folder
 from voxframe.formats.documents import is_prose
-from voxframe.frames.payloads import Head, Members, early_head, encode, head_of, members_of_payloads
+from voxframe.frames.payloads import Head, Members, encode, head_of, members_of_payloads
 from voxframe.importers import converted
 from voxframe.validators import shown
 
@@ -63,7 +62,6 @@ class _Found(NamedTuple):
     original: bytes | None = None  # the bytes it was converted from
     source: str | None = None  # path of its file
     is_alone: bool = True  # true if it is the only payload of the file
-    head: Head | None = None  # its head, instead of its fields, if only its beginning was read
     document: Any = None  # result of `frames.decode_transcript`, instead of its fields
     recording: str | None = None  # name of its recording, if it is known
 
@@ -127,18 +125,16 @@ def add_payloads(archive: Archive, sources: Payloads, *, replace: bool, progress
     if isinstance(several, Sequence):  # else it may be an iterator over more than fits into memory
         read = list(read)
     total = len(read) if isinstance(read, list) else 0
+    check_writable(archive.path)
     with (
         Progress("adding", jobs=total, show=progress) as bar,
-        archive.ledger.naming() as name,
         StoringProcesses(archive, expected=total) as workers,
     ):
-        adding = _Adding(archive, workers, name, replace=replace)
+        adding = _Adding(archive, workers, replace=replace)
         for n, source in enumerate(read):
             adding.add(Path(source) if isinstance(source, str) else source, n)
             bar.advance(1)
         adding.store()
-        workers.wait()
-        adding.add_others()
         for n, (early, names) in list(adding.early.items()):
             adding.add(early, n, only=names)
         adding.store()
@@ -148,14 +144,11 @@ def add_payloads(archive: Archive, sources: Payloads, *, replace: bool, progress
 class _Adding:
     """Adds the payloads of sources."""
 
-    def __init__(self, archive: Archive, workers: StoringProcesses, name: Naming, *, replace: bool) -> None:
-        self._archive, self._workers, self._name, self._replace = archive, workers, name, replace
+    def __init__(self, archive: Archive, workers: StoringProcesses, *, replace: bool) -> None:
+        self._archive, self._workers, self._replace = archive, workers, replace
         self._added = self._transcripts = self._known = self._count = self._bytes = 0
         self._left_out: list[tuple[tuple[int, int], str, str]] = []
         self._held: list[tuple[Callable[[Result], None], _Found, Head, int, Path | bytes]] = []
-        self._unread: set[str] = set()
-        self._others: list[tuple[str, int, Path | bytes]] = []
-        self._reads_all = self._is_again = False
         self.early: dict[int, tuple[Path | bytes, set[str]]] = {}  # exports that came before their transcripts
 
     def found(self) -> Added:
@@ -165,14 +158,10 @@ class _Adding:
 
     def add(self, source: Path | bytes, number: int, only: Collection[str] | None = None) -> None:
         """Add the payloads of one source, now or with later ones."""
-        self.add_others()
-        for item in _payloads(source, number, reads_all=self._reads_all):
+        for item in _payloads(source, number):
             if only is not None and item.name not in only:
                 continue
             tell = partial(self._tell, (number, self._count), storable(item.name))
-            if item.head is not None:
-                path = source if isinstance(source, Path) else None  # else its bytes would be kept until it is stored
-                tell = partial(self._tell_of_unread, str(item.head.id), number, path, tell)
             self._count += 1
             payload = item.payload
             try:
@@ -190,19 +179,6 @@ class _Adding:
             if len(self._held) == TOGETHER or self._bytes >= BYTES_TOGETHER:
                 self.store()
 
-    def add_others(self) -> None:
-        """Read the sources again that other processes refused, and store them before the payloads that are held."""
-        waiting, self._others = self._others, []
-        if not waiting:
-            return
-        self._archive.ledger.drop_names([i for i, *_ in waiting if not self._archive.has(i)])
-        before = self._held, self._bytes, self._is_again
-        self._held, self._bytes, self._is_again = [], 0, True
-        for _, number, source in waiting:
-            self.add(source, number)
-        self.store()
-        self._held, self._bytes, self._is_again = before
-
     def store(self) -> None:
         """Store the payloads that are held together, after naming their recordings in one transaction."""
         batch, self._held, self._bytes = self._held, [], 0
@@ -214,7 +190,7 @@ class _Adding:
                 recordings[transcript_id] = _recording(item, head)
                 if item.original is not None:
                     self._archive.store.put_original(transcript_id, item.original)
-        records = self._name(recordings) if recordings else {}
+        records = self._archive.ledger.name_recordings(recordings) if recordings else {}
         tasks: list[tuple[Task, Callable[[Result], None]]] = []
         size = 0
         batch.reverse()
@@ -222,20 +198,11 @@ class _Adding:
             tell, item, head, number, source = batch.pop()  # not kept here until the last one is stored
             transcript_id, payload = str(head.id), item.payload
             assert isinstance(payload, bytes)
-            if transcript_id in self._unread:  # an earlier payload of it may not be what its beginning told
-                tasks, size = self._do(tasks), 0
-                self._workers.settle(transcript_id)
-                self.add_others()
-                if head.kind == "transcript" and not self._has(transcript_id):
-                    records |= self._name({transcript_id: _recording(item, head)})
-            if item.head is not None:
-                self._unread.add(transcript_id)
             if head.kind != "transcript" or size >= BYTES_TOGETHER:
                 tasks, size = self._do(tasks), 0  # the transcript of an export may be among them
             if head.kind == "transcript" or self._has(transcript_id):
                 record = records.get(transcript_id) if head.kind == "transcript" else None
-                early = None if item.head is None else (head.id, head.status, head.audio_url)
-                task = Task(transcript_id, head.kind, payload, self._replace, record, early, item.document)
+                task = Task(transcript_id, head.kind, payload, self._replace, record, item.document)
                 tasks.append((task, tell))
                 size += len(payload)
             elif number >= 0:
@@ -249,27 +216,15 @@ class _Adding:
         """Perform tasks. Return an empty list."""
         if tasks:
             tell = [tell for _, tell in tasks]  # without the payloads
-            self._workers.do(
-                [task for task, _ in tasks], lambda place, result: tell[place](result), here=self._is_again
-            )
+            self._workers.do([task for task, _ in tasks], lambda place, result: tell[place](result))
         return []
 
     def _has(self, transcript_id: str) -> bool:
         self._workers.settle(transcript_id)
         return self._archive.has(transcript_id)
 
-    def _tell_of_unread(
-        self, transcript_id: str, number: int, path: Path | None, tell: Callable[[Result], None], result: Result
-    ) -> None:
-        if result.other is not None:
-            self._others.append((transcript_id, number, path or result.other))
-            self._reads_all = True
-        else:
-            self._unread.discard(transcript_id)
-            tell(result)
-
     def _tell_of_transcript(self, tell: Callable[[Result], None], result: Result) -> None:
-        self._transcripts += result.done and result.error is None and result.other is None
+        self._transcripts += result.done and result.error is None
         tell(result)
 
     def _tell(self, number: tuple[int, int], name: str, result: Result) -> None:
@@ -337,10 +292,10 @@ def _sources(source: object) -> list[str | bytes]:
     return [os.fspath(path) for path in paths]
 
 
-def _payloads(source: Path | bytes, number: int, *, reads_all: bool) -> Iterator[_Found]:
+def _payloads(source: Path | bytes, number: int) -> Iterator[_Found]:
     """Yield name and bytes of each payload of a source, or the reason why it cannot be read."""
     if isinstance(source, bytes):
-        yield from _each(f"source {number} (counted from 0)", source, file="", reads_all=reads_all)
+        yield from _each(f"source {number} (counted from 0)", source, file="")
     elif _is_zip(source.name):
         yield from _zipped(source)
     elif source.is_dir():
@@ -352,7 +307,7 @@ def _payloads(source: Path | bytes, number: int, *, reads_all: bool) -> Iterator
         except (OSError, UnreadableFileError) as error:
             yield _Found(str(source), _unreadable(error))
         else:
-            yield from _each(str(source), data, reads_all=reads_all)
+            yield from _each(str(source), data)
 
 
 def _in_dataset(folder: Path) -> Iterator[_Found]:
@@ -401,12 +356,9 @@ def _unreadable(error: Exception) -> PayloadError:
     return PayloadError(f"it cannot be read: {str(error) or type(error).__name__}")
 
 
-def _each(name: str, data: bytes, file: str | None = None, *, reads_all: bool = True) -> Iterator[_Found]:
+def _each(name: str, data: bytes, file: str | None = None) -> Iterator[_Found]:
     """Yield the payloads in some bytes, each with its position after the name."""
     source = name if file is None else None
-    if not reads_all and (head := early_head(data)) is not None and head.status not in UNFINISHED:
-        yield _Found(name, data, source=source, head=head)
-        return
     if (document := frames.decode_transcript(data)) is not None:
         yield _Found(name, data, source=source, document=document)
         return
@@ -421,9 +373,7 @@ def _each(name: str, data: bytes, file: str | None = None, *, reads_all: bool = 
 
 def _checked_head(item: _Found, payload: bytes) -> Head:
     """Return the fields of a payload that identify it."""
-    if item.head is not None:
-        head = item.head
-    elif (document := item.document) is not None:
+    if (document := item.document) is not None:
         head = Head("transcript", document.id, document.status, frozenset({"status"}), document.audio_url)
     else:
         head = head_of(payload, item.members)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 from voxframe.corpus.addresses import job_stem
 from voxframe.corpus.catalog import Catalog, NameGiver, Writing
 from voxframe.corpus.job import JOB_COLUMNS, PENDING, Job, State, merged, now, parse_row, record_of
-from voxframe.corpus.store import check_writable, is_writable
+from voxframe.corpus.store import is_writable
 
 _RECORDINGS = (
     "SELECT transcript_id, recording, source FROM recordings "
@@ -21,9 +20,6 @@ _RECORDINGS = (
 )
 _RECORD = ("transcript_id", "recording", "source", "audio")
 _AMONG = "IN (SELECT value FROM json_each(?))"
-
-#: Name of a recording, its source and the identity of its audio, by transcript id; returns the rows of `recordings`.
-Naming: TypeAlias = Callable[[Mapping[str, tuple[str, str | None, str]]], dict[str, dict[str, str | None]]]
 
 
 class Ledger:
@@ -145,12 +141,6 @@ class Ledger:
             tx.put("recordings", new)
             return named
 
-    @contextlib.contextmanager
-    def naming(self) -> Iterator[Naming]:
-        """Yield `name_recordings`."""
-        check_writable(self.path.parent)
-        yield self.name_recordings
-
     def set_metadata(self, rows: Mapping[str, str], is_stored: Callable[[str], bool] = lambda _: True) -> list[str]:
         """Update metadata columns in one transaction, or return the ids that are unknown. Other columns stay."""
         with self.catalog.writing() as tx:  # `forget` waits, so that nothing is left of a transcript that is deleted
@@ -174,12 +164,6 @@ class Ledger:
         with self.catalog.writing() as tx:
             for key in keys:
                 tx.drop("jobs", key=key, attempts=0)
-
-    def drop_names(self, ids: Iterable[str]) -> None:
-        """Delete the names of recordings whose transcripts were not stored after all."""
-        with self.catalog.writing() as tx:
-            for transcript_id in ids:
-                tx.drop("recordings", transcript_id=transcript_id)
 
     def drop_pending(self, key: str) -> bool:
         """Delete a job that was not sent. Return True if there was one."""

@@ -28,7 +28,6 @@ from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.store import View
 from voxframe.corpus.table_batch import TOGETHER, TableBatch
 from voxframe.errors import CorpusError, DamagedFileError, PayloadError, VoxframeError, caller
-from voxframe.frames import decode_transcript
 from voxframe.settings import cores
 
 #: Number and size of tasks; for more, starting other processes is worth its time.
@@ -60,9 +59,6 @@ class Task(NamedTuple):
     payload: bytes | None = None  # to store with its tables; None: rebuild the tables of the stored payload
     replace: bool = False  # a different payload of the transcript
     recording: Mapping[str, str | None] | None = None  # record to store with the payload
-    # Id, status and URL, if only the beginning of the payload was read. It is stored only if decoding all of it
-    # gives the same values. None: all of it was read.
-    early: Sequence[str | None] | None = None
     document: Any = None  # result of `frames.decode_transcript` for the payload; another process decodes it again
 
 
@@ -75,9 +71,6 @@ class Result(NamedTuple):
 
     done: bool
     error: str | None = None
-    # The payload, if only its beginning was read, and decoding it gave other values, unknown fields or an error. It was
-    # not stored. None for all others.
-    other: bytes | None = None
 
 
 def perform(archive: Archive, batch: TableBatch, tasks: Sequence[Task]) -> list[Result]:
@@ -114,15 +107,10 @@ def _begin(archive: Archive, batch: TableBatch, task: Task, tell: Callable[[str]
         payload = None
     if payload == task.payload:
         return Result(done=False)
-    document = task.document
-    if task.early is not None:
-        document = decode_transcript(task.payload)
-        if document is None or [document.id, document.status, document.audio_url] != [*task.early]:
-            return Result(done=False, other=task.payload)
     if payload is not None and not task.replace:
         tell(f"the corpus has another payload of {transcript_id!r}; pass replace=True to replace it")
         return Result(done=True)
-    batch.put(transcript_id, view, task.payload, failed, task.recording, document)
+    batch.put(transcript_id, view, task.payload, failed, task.recording, task.document)
     return Result(done=True)
 
 
@@ -176,7 +164,7 @@ class StoringProcesses:
             tell(place, result)
         self._collect()
 
-    def do(self, tasks: Sequence[Task], tell: Callable[[int, Result], None], *, here: bool = False) -> None:
+    def do(self, tasks: Sequence[Task], tell: Callable[[int, Result], None]) -> None:
         """Perform tasks now or soon, in one process. Tasks of one transcript are performed in order."""
         for task in tasks:
             self.settle(task.transcript_id)
@@ -185,7 +173,7 @@ class StoringProcesses:
         is_large = max(self._count, self._expected) > _FEW or self._bytes > _SMALL
         if is_large and self._others and not self._children:
             self._start()
-        if self._children and not here:
+        if self._children:
             number = self._count
             self._busy[number] = _Busy({task.transcript_id for task in tasks}, tell)
             with contextlib.suppress(queue.Full):
@@ -301,7 +289,7 @@ class _Connection:
             self._into.close()
 
     def send(self, number: int, tasks: Sequence[Task]) -> None:
-        heads = [(*task[:2], None if task.payload is None else len(task.payload), *task[3:6]) for task in tasks]
+        heads = [(*task[:2], None if task.payload is None else len(task.payload), *task[3:5]) for task in tasks]
         self._into.write(orjson.dumps([number, heads]) + b"\n")
         for task in tasks:
             self._into.write(task.payload or b"")
@@ -315,15 +303,7 @@ class _Connection:
             raise CorpusError(answer)
         self.sent -= 1
         number, results, warned = answer
-        return _Answer(number, [Result(done, error, self._bytes(size)) for done, error, size in results], warned)
-
-    def _bytes(self, size: int | None) -> bytes | None:
-        if size is None:
-            return None
-        data = self._out.read(size)
-        if len(data) < size:
-            raise ValueError
-        return data
+        return _Answer(number, [Result(*result) for result in results], warned)
 
     def end(self) -> None:
         """Let the process write its tables, and wait for its end."""
@@ -395,12 +375,9 @@ def main() -> None:
                     warnings.simplefilter("always")
                     results = perform(archive, batch, tasks)
                 warned = [(warning.category.__name__, str(warning.message)) for warning in caught]
-                payloads = [result.other for result in results]
-                sizes = [None if other is None else len(other) for other in payloads]
-                answers = [(result.done, result.error, size) for result, size in zip(results, sizes, strict=True)]
-                out.write(orjson.dumps([number, answers, warned]) + b"\n" + b"".join(filter(None, payloads)))
+                out.write(orjson.dumps([number, [*map(tuple, results)], warned]) + b"\n")
                 out.flush()
-                del numbered, tasks, results, payloads
+                del numbered, tasks, results
     except CorpusError as error:
         with contextlib.suppress(BrokenPipeError):
             out.write(orjson.dumps(str(error)) + b"\n")

@@ -103,42 +103,6 @@ def head_of(raw: bytes, fields: Members) -> Head:
     return Head(_kind(names), transcript_id, status, names, audio_url)
 
 
-class _Early(msgspec.Struct):
-    """The fields of `Head` before the words of a transcript."""
-
-    id: str | None
-    status: str | None
-    audio_url: str | None
-
-
-_EARLY = msgspec.json.Decoder(_Early)
-
-
-def early_head(raw: bytes) -> Head | None:
-    """Return the head of a transcript from the fields before its words, a small part of the payload.
-
-    The rest is not checked and may not even be JSON, so the code that reads it has to check it.
-
-    Returns:
-        None if these fields do not tell the id, the status and the URL, or if the bytes look like several payloads.
-
-    Example:
-        >>> early_head(b'{"id": "a", "status": "completed", "audio_url": null, "words": [and so on]}').id
-        'a'
-    """
-    before = raw[: max(0, raw.find(b'"words"'))].rstrip()
-    body = raw.rstrip()
-    if before[-1:] != b"," or body[-1:] != b"}" or (b"\n" in body and b"\n" not in before):
-        return None
-    try:
-        early = _EARLY.decode(before[:-1] + b"}")
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
-    if not early.id or not early.status:
-        return None
-    return Head("transcript", early.id, early.status, frozenset({"status"}), early.audio_url)
-
-
 def encode(document: Mapping[str, Any]) -> bytes:
     """Encode an object as JSON; NumPy values and decimals become numbers, missing values of pandas become null.
 
