@@ -14,8 +14,8 @@ import numpy as np
 
 from tests.benchmarks import labelled
 from voxframe import encoder
-from voxframe_engine.analyses.entities.likeness import first_names
 from voxframe_engine.analyses.entities.listed_terms import names as known_names
+from voxframe_engine.analyses.entities.recognizer import first_names
 from voxframe_engine.analyses.lexicon_scoring import BIAS, WORD_SCALE
 from voxframe_engine.analyses.sentence_sentiment import features
 

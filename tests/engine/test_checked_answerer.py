@@ -1,7 +1,7 @@
 """Answers of a local model, checked against the text: a stand-in writes them, so that each case is certain."""
 
-from voxframe_engine.answers.checked_answerer import CheckedAnswerer
 from voxframe_engine.answers.context import from_text, from_transcript
+from voxframe_engine.answers.evidence import CheckedAnswerer
 from voxframe_engine.answers.extractive import NO_ACTIONS, NOTHING_FITS
 from voxframe_engine.answers.llm_request import LLMQuestion, LLMRequest
 from voxframe_engine.answers.model import ModelReply, without_repetition

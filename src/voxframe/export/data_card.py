@@ -1,6 +1,7 @@
 """Data cards: a README.md that says what an exported data set is, and SHA256SUMS with the hash of every file.
 
-Beside the card of a data set of tables is `croissant.json` with the same for programs; see `voxframe.export.croissant`.
+Beside the card of a data set of tables is `croissant.json` for data set hubs, search engines and `mlcroissant`. Source:
+the Croissant format 1.0, https://docs.mlcommons.org/croissant/docs/croissant-spec.html.
 
 In Parquet data sets their names begin with `_`, so that pandas, pyarrow and Spark skip them when they read the folder.
 Among Markdown files the card is README.txt, so that a pattern such as `*.md` finds the transcripts only. A Parquet file
@@ -29,7 +30,6 @@ import pyarrow as pa
 
 from voxframe._text import quantity
 from voxframe.errors import OptionError
-from voxframe.export.croissant import croissant
 from voxframe.export.targets import CARD_MARK, CARDS, CHECKSUMS, CROISSANT, Folder
 from voxframe.options import TranscriptOptions
 from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, TABLES
@@ -205,3 +205,98 @@ def name_of(target: object) -> str:
 
 def _plain(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+_TYPES = {"csv": "text/csv", "jsonl": "application/jsonlines", "parquet": "application/x-parquet"}
+_CONTEXT: dict[str, Any] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "sc": "https://schema.org/",
+    "cr": "http://mlcommons.org/croissant/",
+    "dct": "http://purl.org/dc/terms/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "conformsTo": "dct:conformsTo",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+} | {
+    name: f"cr:{name}"
+    for name in (
+        "citeAs column equivalentProperty extract field fileObject fileProperty fileSet format includes isLiveDataset "
+        "jsonPath key md5 parentField path recordSet references regex repeated replace samplingRate separator source "
+        "subField transform"
+    ).split()
+}
+
+
+def croissant(
+    name: str,
+    description: str,
+    license: str | None,  # noqa: A002  the key of the format
+    form: str,
+    tables: Mapping[str, tuple[pa.Schema, int, Mapping[str, str]]],
+    into: Folder,
+) -> str:
+    """Return the metadata of a data set as JSON-LD.
+
+    Args:
+        tables: Schema, number of rows and patterns of the files of each table by split, by name.
+    """
+    distribution, records = [], []
+    for table, (schema, rows, patterns) in tables.items():
+        suffix = form if form in _TYPES else "parquet"  # huggingface
+        paths = [path for path in into.checksums if path == f"{table}.{suffix}" or path.startswith(f"{table}/")]
+        if not rows or not paths:
+            continue
+        about: dict[str, Any] = {"@id": table, "name": table, "encodingFormat": _TYPES[suffix]}
+        kind = "fileObject" if len(paths) == 1 else "fileSet"
+        if kind == "fileObject":
+            about |= {"@type": "cr:FileObject", "contentUrl": paths[0], "sha256": into.checksums[paths[0]]}
+        else:
+            about |= {"@type": "cr:FileSet", "includes": list(patterns.values())}
+        distribution.append(about)
+        in_folders = {part.partition("=")[0] for part in paths[0].split("/")[1:-1]}
+        fields = [
+            {
+                "@type": "cr:Field",
+                "@id": f"{table}/{column.name}",
+                "name": column.name,
+                "description": _about(table, column.name),
+                "dataType": _data_type(column.type),
+                "source": {kind: {"@id": table}, "extract": {"column": column.name}},
+            }
+            for column in schema
+            if column.name not in in_folders
+        ]
+        records.append({"@type": "cr:RecordSet", "@id": f"{table}-rows", "name": f"{table}-rows", "field": fields})
+    document = {
+        "@context": _CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "name": name,
+        "description": description,
+        **({"license": license} if license else {}),
+        "datePublished": datetime.now(UTC).date().isoformat(),
+        "version": f"1.0.0+{SCHEMA_VERSION}",
+        "distribution": distribution,
+        "recordSet": records,
+    }
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+
+def _about(table: str, name: str) -> str:
+    """Return what a column holds, with its unit; empty for a column that is not in the data dictionary."""
+    for column in CORPUS_TABLES[table].columns if table in CORPUS_TABLES else ():
+        if column.name == name:
+            return f"{column.description} Unit: {column.unit}." if column.unit else column.description
+    return ""
+
+
+def _data_type(of: pa.DataType) -> str:
+    if pa.types.is_boolean(of):
+        return "sc:Boolean"
+    if pa.types.is_integer(of):
+        return "sc:Integer"
+    if pa.types.is_floating(of):
+        return "sc:Float"
+    return "sc:Date" if pa.types.is_date(of) else "sc:DateTime" if pa.types.is_timestamp(of) else "sc:Text"

@@ -93,7 +93,7 @@ class LLMState:
         if self.configured is not None:
             return self.configured
         if self.writer is not None:
-            from voxframe_engine.answers.checked_answerer import CheckedAnswerer
+            from voxframe_engine.answers.evidence import CheckedAnswerer
 
             return CheckedAnswerer(self.writer)
         from voxframe_engine.answers.extractive import ExtractiveAnswerer  # its imports would double the start-up time

@@ -7,10 +7,15 @@ a single word is a person or a product, its letters (`likeness`) and a classifie
 
 from __future__ import annotations
 
+import math
+import pkgutil
 import re
+import unicodedata
 import warnings
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache, cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +23,6 @@ from voxframe import models
 from voxframe.encoder import find as find_encoder
 from voxframe.errors import ModelError
 from voxframe_engine.analyses.english_lexicon import STOPWORDS
-from voxframe_engine.analyses.entities.likeness import Likeness, first_names, plain
 from voxframe_engine.analyses.entities.listed_terms import is_listed, known
 from voxframe_engine.analyses.entities.people import STOP
 from voxframe_engine.analyses.entities.text import EntityMatch, WordRun
@@ -247,3 +251,48 @@ def is_common_noun(run: WordRun, match: EntityMatch, model: Recognizer) -> bool:
     """Return True if a listed name is an ordinary word after an article: "a Roman coin"."""
     low = run.low[match.start : match.end]
     return match.kind == "person_name" and model.knows(low) and bool(_ARTICLE.search(_before(run, match.start)))
+
+
+_PRIOR = 0.3  # occurrences that every group of letters has beforehand
+_EVERY = 4  # of this many dictionary words, one is enough to count its letters
+_FIELDS = ("first_names", "first_names_male", "first_names_female")
+
+
+def plain(word: str) -> str:
+    """Return a word in lower case without accents."""
+    letters = unicodedata.normalize("NFKD", word.lower())
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
+
+
+@cache
+def first_names() -> frozenset[str]:
+    """Return the first names of every locale that is written in Latin script, in lower case without accents."""
+    package = import_module("faker.providers.person")
+    providers = [import_module(f"{package.__name__}.{m.name}").Provider for m in pkgutil.iter_modules(package.__path__)]
+    lists = [getattr(provider, field, ()) for provider in providers for field in _FIELDS]
+    every = (plain(name) for names in lists if isinstance(names, Collection) for name in names)
+    return frozenset(name for name in every if len(name) > 2 and name.isascii() and name.isalpha())
+
+
+class Likeness:
+    """Compares words with first names: naive Bayes over letters, with the words of WordNet as others.
+
+    It tells "Ingvild" from "Buildkite", which a recognizer by context takes for the same thing.
+    """
+
+    def __init__(self, words: Collection[str]) -> None:
+        names = first_names()
+        others = [word for word in sorted(words)[::_EVERY] if word.isascii() and word.isalpha() and word not in names]
+        self._names = Counter(part for name in names for part in _parts(name))
+        self._others = Counter(part for word in others for part in _parts(word))
+        self._scale = math.log(self._others.total() / self._names.total())
+
+    def of(self, word: str) -> float:
+        """Return the mean logarithm of the odds of three and four letters in a row; above 0, a name is likelier."""
+        odds = [math.log((self._names[p] + _PRIOR) / (self._others[p] + _PRIOR)) for p in _parts(plain(word))]
+        return sum(odds) / len(odds) + self._scale
+
+
+def _parts(word: str) -> Iterator[str]:
+    framed = f"^{word}$"
+    return (framed[at : at + size] for size in (3, 4) for at in range(max(1, len(framed) - size + 1)))
