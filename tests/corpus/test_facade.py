@@ -15,9 +15,9 @@ _FLAT = set(
     "unanswered analyze".split()
 )
 _NAMESPACES = {
-    "speakers": {"set", "get", "assign", "detect", "undo", "table"},
+    "speakers": {"set", "get", "assign", "detect", "undo", "table", "forget_vectors"},
     "corrections": set(
-        "set split merge move_boundary relabel set_time undo get turns word_turns history stale".split()
+        "set split merge move_boundary relabel set_time undo redo get turns word_turns history stale".split()
     ),
     "analyses": {"add", "undo"},
     "metadata": {"set", "get", "to_arrow"},
