@@ -36,7 +36,7 @@ from tests.browser.player_notebook import (  # noqa: F401  fixtures
 #: Longest wait for a server, a kernel or a page on a slow, shared machine.
 BOOT_S = 90
 
-_FLAGS = [
+FLAGS = [
     "--no-sandbox",  # Chromium refuses to run as root with it, and tests run as root in containers
     "--disable-gpu",
     "--disable-dev-shm-usage",
@@ -79,7 +79,8 @@ class Voila:
     folder: Path
 
 
-def _chromium() -> str | None:
+def chromium_path() -> str | None:
+    """Return the path of a Chromium; None if there is none."""
     named = os.environ.get("BROWSER_PATH")
     return named or next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -94,12 +95,12 @@ def _free_port() -> int:
 @pytest.fixture(scope="package")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """Headless Chromium with a recording as its microphone."""
-    binary = _chromium()
+    binary = chromium_path()
     if binary is None:
         pytest.skip("no Chromium found; install chromium or set BROWSER_PATH")
     spoken = tmp_path_factory.mktemp("microphone") / "call.wav"
     _as_wav(Path(__file__).parents[2] / "data" / "call.flac", spoken)
-    flags = [*_FLAGS, f"--use-file-for-fake-audio-capture={spoken}"]
+    flags = [*FLAGS, f"--use-file-for-fake-audio-capture={spoken}"]
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=binary, args=flags, headless=True)
         yield chromium

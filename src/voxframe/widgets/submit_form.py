@@ -183,8 +183,8 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
 
     def static_html(self) -> str:
         """Return the jobs as HTML without scripts."""
-        folder = escaped(str(self._corpus.path))
-        return plain_html(f"<p><strong>Transcribe</strong> {folder}</p>{self.table._static_html()}")
+        folder = escaped(Path(str(self._corpus.path)).name)
+        return plain_html(f"<p><strong>Transcribe</strong> into the corpus {folder}</p>{self.table._static_html()}")
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         return with_static_html(super()._repr_mimebundle_(**kwargs), repr(self), self.static_html())

@@ -75,7 +75,7 @@ function renderPlayer({ model, el, signal, session }, sound) {
   const volume = h("input", { type: "range", class: "vf-volume", min: "0", max: "1", step: "0.05", "aria-label": "Volume", title: "Volume" });
   volume.value = sound.audio.volume;
   volume.addEventListener("input", guard(() => (sound.audio.volume = Number(volume.value))));
-  const bar = h("div", { class: "vf-bar" }, back, play, forward, time, volume, speed, skip, loop, doubt, h("span", { class: "vf-space" }), found, search, help.button);
+  const bar = h("div", { class: "vf-bar" }, back, play, forward, time, volume, speed, skip, loop, doubt, h("span", { class: "vf-finder" }, found, search, help.button));
   const strip = h("canvas", { class: "vf-strip", "aria-hidden": "true" });
   const over = h("canvas", { class: "vf-over", "aria-hidden": "true" });
   const map = h("canvas", { class: "vf-map", "aria-hidden": "true", title: "The whole recording; drag to move the visible part" });
