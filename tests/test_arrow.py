@@ -35,7 +35,6 @@ def tables() -> dict[str, pd.DataFrame]:
     """Return tables of a call; the Arrow types hold no more than the columns that they need."""
     loaded = voxframe.tables(DATA / "call.json")
     words = loaded["words"].drop(columns="extra")
-    words.attrs.clear()  # names of recordings, which only pandas keeps
     counts = analysis.ngrams(words, by="speaker")
     alignment = compare.align(words, words.assign(text=words["text"].replace({"the": "a"})))
     return loaded | {"words": words, "counts": counts, "pairs": analysis.ngrams(words, 2), "alignment": alignment}

@@ -78,12 +78,9 @@ def color_indexes(names: Sequence[object], named: Mapping[Any, Any] | None = Non
         for source in list(sources):
             _register(kind, list(source.named_together()), ())
     _register(kind, [people], [index for index in own_index.values() if index is not None])
-    indexes: dict[str | None, int] = {key: registry[kind, key] for key in people}
-    for label in sorted(key for key in {*keys} - {*people} if key is not None):
-        own, used = own_index[label] or 0, {*indexes.values()}
-        indexes[label] = own if own not in used else next((n for n in range(len(COLORS)) if n not in used), own)
+    indexes = {key: registry[kind, key] if key in people else index for key, index in own_index.items()}
     first = len(COLORS) if kind == "term" else 0
-    return [len(PALETTE) - 1 if key is None else first + indexes[key] for key in keys]
+    return [len(PALETTE) - 1 if (index := indexes[key]) is None else first + index for key in keys]
 
 
 def _register(kind: Kind, pictures: Sequence[Mapping[str, object]], labels: Sequence[int]) -> None:

@@ -471,21 +471,21 @@ JOBS = Table(
     ("key",),
     "the ledger of a corpus",
     (
-        Column("key", STRING, "Hash of the media, the options and the service.", nullable=False),
-        Column("transcript_id", STRING, "Id of the transcript; null until the service sends one.", None, "id"),
         RECORDING,
-        Column("source", STRING, "Submitted file or URL."),
         Column(
             "state", STRING, "planned, uploading, submitting, submitted, completed, error or uncertain.", nullable=False
         ),
-        Column("attempts", INT, "Number of requests to create the job.", nullable=False),
         Column("error", STRING, "Reason for the failure, or for the last interruption."),
         Column("audio_duration_s", FLOAT, "Duration of the media, if known.", "s", "audio_duration"),
-        Column("service", STRING, "URL of the service."),
+        Column("source", STRING, "Submitted file or URL."),
+        Column("attempts", INT, "Number of requests to create the job.", nullable=False),
         Column("options", STRING, "Options of the job, as JSON."),
+        Column("transcript_id", STRING, "Id of the transcript; null until the service sends one.", None, "id"),
+        Column("service", STRING, "URL of the service."),
         Column("created", TIMESTAMP, "Time of the submission, UTC."),
         Column("sent", TIMESTAMP, "Time of the last request to create the job, UTC."),
         Column("updated", TIMESTAMP, "Time of the last change of state, UTC."),
+        Column("key", STRING, "Hash of the media, the options and the service.", nullable=False),
     ),
 )
 
@@ -626,17 +626,10 @@ TABLES: dict[str, Table] = {
 }
 
 
-#: Columns that follow `transcript_id` in tables of a corpus.
-_OF_RECORDING = {
-    "transcripts": (RECORDING, SOURCE),
-    "concordance": (RECORDING,),
-    "sentence_matches": (RECORDING,),
-}
-
-
 def _of_corpus(table: Table) -> Table:
     """Return a table with the columns that a corpus adds."""
-    added: dict[str, tuple[Column, ...]] = {"transcript_id": _OF_RECORDING.get(table.name, ())}
+    of_recording = () if RECORDING in table.columns else (RECORDING, SOURCE) if table is TRANSCRIPTS else (RECORDING,)
+    added: dict[str, tuple[Column, ...]] = {"transcript_id": of_recording}
     added["speaker"] = () if SPEAKER_NAME in table.columns else (SPEAKER_NAME,)
     added["text"] = (TEXT_ORIGINAL,) if table.name in CORRECTED_TABLES else ()
     added["word_count"] = (DERIVED,) if table.name in ("sentences", "paragraphs") else ()

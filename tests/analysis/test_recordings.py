@@ -1,4 +1,4 @@
-"""Names of recordings that travel with DataFrames from files and corpora to plots, measures and exports."""
+"""The column `recording` of DataFrames from files and corpora, in plots, measures and exports."""
 
 import json
 import pickle
@@ -61,17 +61,18 @@ def test_rows_from_anywhere_know_their_recordings(folder, corpus):
         snapshot.table("words"),
     ):
         assert lanes(rows) == ["ada", "bob"]
-        assert "recording" not in rows.columns or rows.columns.get_loc("recording") == 1  # of search
+        assert rows.columns.get_loc("recording") == 1
+        assert rows.groupby("recording").size().to_dict() == {"ada": len(rows) // 2, "bob": len(rows) // 2}
     assert lanes(corpus["bob"]["words"]) == ["bob"]
 
 
 def test_names_stay_with_rows(corpus, tmp_path):
-    """Names survive operations of pandas and pickling, and take no space in a Parquet file."""
+    """Names are a column, which operations of pandas, pickling and Parquet files keep."""
     words = corpus.words()
     for rows in (
         words[words["speaker"] == "A"],
         words.assign(x=1).sort_values("start_ms").reset_index(drop=True),
-        words.merge(corpus.metadata.get(), on="transcript_id"),
+        words.merge(corpus.metadata.get(), on=["transcript_id", "recording"]),
         pd.concat([corpus["ada"]["words"], voxframe.Corpus(corpus.path)["bob"]["words"]]),
         pickle.loads(pickle.dumps(words)),
         words.vox.turns(),
@@ -79,9 +80,8 @@ def test_names_stay_with_rows(corpus, tmp_path):
     ):
         assert lanes(rows) == ["ada", "bob"]
     words.to_parquet(tmp_path / "words.parquet")
-    again = pd.read_parquet(tmp_path / "words.parquet")
-    assert lanes(again) == list(IDS.values())
-    assert json.dumps(words.attrs) == '{"recordings": {}}'
+    assert lanes(pd.read_parquet(tmp_path / "words.parquet")) == ["ada", "bob"]
+    assert words.attrs == {}
 
 
 def test_measures_group_by_recording_and_name_strangers(corpus):
@@ -98,7 +98,7 @@ def test_measures_group_by_recording_and_name_strangers(corpus):
         == "ada"
     )
     with pytest.raises(ValueError, match="cannot group by 'recording'"):
-        with_keys(words.drop(columns="transcript_id"), "recording")
+        with_keys(words.drop(columns=["transcript_id", "recording"]), "recording")
 
 
 def test_transcripts_of_one_recording_stay_apart(folder):
@@ -115,29 +115,11 @@ def test_transcripts_of_one_recording_stay_apart(folder):
     assert sorted(written) == [f"ada-{id_}.vtt" for id_ in (IDS["ada"], "77777777-0000")]
 
 
-def test_a_part_of_a_table_has_the_names_of_the_whole(folder, tmp_path):
-    """Strangers of two transcripts of one recording are told apart, also if the rows of one of them are read alone."""
-    payload = json.loads((folder / "ada.mp3.json").read_bytes())
-    corpus = voxframe.Corpus(tmp_path / "corpus")
-    corpus.add([payload | {"id": id_, "audio_url": "https://a.example/call.mp3"} for id_ in ("one", "two")])
-    snapshot = corpus.snapshots.create()
-    (folder / "more").mkdir()
-    (folder / "more" / "ada.json").write_text(json.dumps(payload | {"id": "two"}))
-    (folder / "ada.mp3.json").write_text(json.dumps(payload | {"id": "one"}))
-    of_files = voxframe.load_words([folder / "ada.mp3.json", folder / "more" / "ada.json"])
-    for name, words in (("call.mp3", corpus.words()), ("call.mp3", snapshot.table("words")), ("ada", of_files)):
-        for id_ in ("one", "two"):
-            part = words[words["transcript_id"] == id_]
-            assert lanes(part) == [f"{name}-{id_}"]
-            strangers = analysis.talk_time(part.assign(person=None), by="person")["person"]
-            assert strangers.tolist() == [f"A ({name}-{id_})", f"B ({name}-{id_})"]
-
-
 def test_exports_and_comparisons_use_names(corpus, tmp_path):
     """Files of `export.write` and lanes of disagreements are named by recording."""
     words = corpus.words()
     assert sorted(export.write(words, tmp_path / "captions", "srt")) == ["ada.srt", "bob.srt"]
     edits = compare.align("yes no no", words[words["transcript_id"] == IDS["bob"]])
-    assert edits["recording"].unique().tolist() == [IDS["bob"]]
+    assert edits["recording"].unique().tolist() == ["bob"]
     assert [label.get_text() for label in plots.disagreements(edits).get_yticklabels()] == ["bob"]
     assert corpus.search("yes").vox.dispersion().get_yticklabels()[1].get_text() == "bob"

@@ -147,7 +147,11 @@ def test_an_empty_corpus_is_exported(tmp_path: Path) -> None:
     """An empty corpus gives a dataset without rows and with every column."""
     with pytest.warns(CorpusWarning, match="there is no corpus in"):
         voxframe.Corpus(tmp_path / "none").export(tmp_path / "set", tables="words")
-    assert pd.read_parquet(tmp_path / "set/words").columns.to_list()[:2] == ["transcript_id", "word_idx"]
+    assert pd.read_parquet(tmp_path / "set/words").columns.to_list()[:3] == [
+        "transcript_id",
+        "recording",
+        "word_idx",
+    ]
     with pytest.warns(CorpusWarning, match="there is no corpus in"):
         assert voxframe.Corpus(tmp_path / "none").export(tmp_path / "captions", "srt").files == []
 

@@ -131,10 +131,12 @@ def test_a_name_of_several_transcripts_is_refused(filled: voxframe.Corpus) -> No
 
 
 def test_columns_of_other_tables(filled: voxframe.Corpus, tmp_path: Path) -> None:
-    """Any table has `recording` and `source` on request; search hits, SQL, groups and files have the name."""
-    words = filled.words("call", metadata=["recording", "source"])
-    assert words.columns.to_list()[-2:] == ["recording", "source"]
+    """Any table has `recording`, and `source` on request; search hits, SQL, groups and files have the name."""
+    words = filled.words("call", metadata="source")
+    assert (words.columns[1], words.columns[-1]) == ("recording", "source")
     assert words["recording"].to_list() == ["call", "call"]
+    counted = filled.sql("select recording, count(*) as rows from words group by 1").set_index("recording")["rows"]
+    assert counted.to_dict() == filled.words().groupby("recording").size().to_dict()
     assert filled.search("hi", ids="t2")["recording"].to_list() == ["call-2"]
     assert filled.table("transcripts", "t2", columns=["status", "recording"]).iloc[0].to_list() == [
         "completed",

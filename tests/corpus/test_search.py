@@ -190,9 +190,17 @@ def test_counts_of_an_empty_corpus(tmp_path: Path) -> None:
     corpus = voxframe.Corpus(tmp_path / "nothing")
     with pytest.warns(CorpusWarning, match="there is no corpus in"):
         none = corpus.counts("the", by=["transcript_id", "speaker"])
-    assert none.columns.to_list() == ["term", "transcript_id", "speaker", "occurrences", "words", "per_1000"]
+    assert none.columns.to_list() == [
+        "term",
+        "transcript_id",
+        "recording",
+        "speaker",
+        "occurrences",
+        "words",
+        "per_1000",
+    ]
     assert none.empty
-    assert none.dtypes.astype(str).to_list() == ["str", "str", "str", "int64", "int64", "float64"]
+    assert none.dtypes.astype(str).to_list() == ["str", "str", "str", "str", "int64", "int64", "float64"]
     with pytest.warns(CorpusWarning, match="there is no corpus in"):
         assert corpus.counts("the", by=())["occurrences"].to_list() == [0]
 

@@ -109,7 +109,7 @@ def test_a_repeated_query_has_one_lane():
 
 def test_terms_and_speakers_of_many_transcripts_have_lanes():
     """Lanes of terms or speakers are those of each transcript, in the order of transcripts."""
-    two = pd.concat([ONE, ONE.assign(transcript_id="b")])
+    two = pd.concat([ONE, ONE.assign(transcript_id="b", recording="b")])
     ax = plots.dispersion(two, ["a", "zzz"], by="term")
     ids = two["transcript_id"].unique()
     assert [tick.get_text() for tick in ax.get_yticklabels()] == [f"{i} · {q}" for i in ids for q in ("a", "zzz")]

@@ -14,7 +14,7 @@ import pandas as pd
 from voxframe._arrow import takes_frames
 from voxframe._text import join_words
 from voxframe.analysis.grouping import By, key_list, ratio, with_keys
-from voxframe.analysis.recordings import keeps_names, uses
+from voxframe.analysis.recordings import keeps_recordings, uses
 from voxframe.analysis.search_terms import spoken as spoken_words
 from voxframe.analysis.speaker_turns import (
     LONGEST_SILENCE_MS,
@@ -51,7 +51,7 @@ _STATISTICS = tuple(
 
 
 @takes_frames
-@keeps_names
+@keeps_recordings
 @uses("start_ms", "end_ms")
 def turn_taking(
     spoken: pd.DataFrame,
@@ -262,7 +262,7 @@ def _joined(spurts: pd.DataFrame, floor: _Floor, heard: npt.NDArray[np.bool_], k
 @defines(
     "mean_turn_s", "longest_turn_s", "median_offset_ms", "transfer_overlap_share", "interruption_share", "response_ms"
 )
-@keeps_names
+@keeps_recordings
 @uses("start_ms", "end_ms")
 def turn_statistics(spoken: pd.DataFrame, by: By = ("transcript_id", "speaker"), **options: Any) -> pd.DataFrame:
     """Return turns, response latency, overlaps, interruptions, backchannels and monologues of each speaker.
@@ -338,7 +338,7 @@ def turn_statistics(spoken: pd.DataFrame, by: By = ("transcript_id", "speaker"),
 
 @takes_frames
 @defines("transfer_share", "median_offset_ms")
-@keeps_names
+@keeps_recordings
 @uses("start_ms", "end_ms", needs=("speaker",))
 def turn_matrix(spoken: pd.DataFrame, by: By = "transcript_id", *, of: str = "speaker", **options: Any) -> pd.DataFrame:
     """Count who follows whom.

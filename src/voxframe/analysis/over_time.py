@@ -10,7 +10,7 @@ import pandas as pd
 
 from voxframe._arrow import takes_frames
 from voxframe.analysis.grouping import By, durations_ms, key_list, ratio, with_keys
-from voxframe.analysis.recordings import keeps_names, uses
+from voxframe.analysis.recordings import keeps_recordings, uses
 from voxframe.analysis.spans import WINDOW_S, annotate, split_spans
 from voxframe.analysis.speaker_turns import TEXT, floats, require, require_words
 from voxframe.analysis.speech_delivery import speech_pieces
@@ -24,7 +24,7 @@ _Measures: TypeAlias = "Callable[[pd.DataFrame, np.ndarray], dict[str, Any]]"
 
 @takes_frames
 @defines("articulation_s", "window_wpm", "articulation_wpm")
-@keeps_names
+@keeps_recordings
 @uses("start_ms", "end_ms")
 def pace(
     words: pd.DataFrame,
@@ -83,7 +83,7 @@ def pace(
 
 @takes_frames
 @defines("polarity")
-@keeps_names
+@keeps_recordings
 @uses("start_ms", "end_ms")
 def sentiment_over_time(
     sentiments: pd.DataFrame,
@@ -204,7 +204,7 @@ def _windows(
 
 @takes_frames
 @defines("word_share", "strength")
-@keeps_names
+@keeps_recordings
 @uses("start_ms", "end_ms")
 def label_shares(
     labels: pd.DataFrame, words: pd.DataFrame, by: By = ("transcript_id", "speaker", "minute")

@@ -1,4 +1,4 @@
-"""Names of recordings that travel with a DataFrame, in `DataFrame.attrs`, so that plots and groups can show them."""
+"""Names of recordings in results of measures, plots and groups: from the column `recording`."""
 
 from __future__ import annotations
 
@@ -8,109 +8,46 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from typing import Any, ParamSpec, Protocol, TypeAlias
+from typing import Any, ParamSpec
 
 import pandas as pd
 
+from voxframe._arrow import TEXT_DTYPE
 from voxframe.errors import caller
 
 P = ParamSpec("P")
 
-_KEY, _ID, _NAME = "recordings", "transcript_id", "recording"
+_ID, _NAME = "transcript_id", "recording"
 _ID_CHARS = 8  # of an id that tells transcripts of one recording apart
 
 
-class CorpusNames(Protocol):
-    """Names of the recordings of a corpus, read when they are needed."""
-
-    def names(self, ids: Sequence[str]) -> Mapping[str, str]:
-        """Return the names of the recordings of transcripts, by id."""
-
-    def shared_names(self) -> set[str]:
-        """Return the names of the recordings that have several transcripts in the corpus."""
-
-
-#: Names by transcript id, or the names of a corpus.
-Source: TypeAlias = "Mapping[str, str] | CorpusNames"
-
-
-class AttachedNames(dict[str, str]):
-    """Sources of names as a value of `DataFrame.attrs`.
-
-    pandas copies `attrs` in most operations, compares them in `concat` and writes them to Parquet files as JSON. So
-    copying returns the object itself, and JSON contains an empty dict.
-
-    Args:
-        sources: The sources; the first one that knows a transcript names it.
-    """
-
-    def __init__(self, sources: Sequence[Source]) -> None:
-        super().__init__()
-        self._sources = list(sources)
-
-    def names(self, ids: Sequence[str]) -> dict[str, str]:
-        """Return the names of the recordings of transcripts, by id; unknown ones are missing."""
-        found: dict[str, str] = {}
-        for source in self._sources:
-            if rest := [one for one in ids if one not in found]:
-                if isinstance(source, Mapping):
-                    found |= {one: source[one] for one in rest if one in source}
-                else:
-                    found |= source.names(rest)
-        return found
-
-    def shared_names(self) -> set[str]:
-        """Return the names of recordings with several transcripts, also of those that are not among the rows."""
-        given: dict[str, str] = {}
-        found: set[str] = set()
-        for source in self._sources:
-            if isinstance(source, Mapping):
-                given |= source
-            else:
-                found |= source.shared_names()
-        return found | repeated(given.values())
-
-    def __repr__(self) -> str:
-        return "<names of recordings>"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, AttachedNames) and self._sources == other._sources
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    __hash__ = None
-
-    def __deepcopy__(self, memo: object) -> AttachedNames:
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return AttachedNames, (self._sources,)
-
-
-def attach(df: pd.DataFrame, *sources: Source) -> pd.DataFrame:
-    """Attach names of recordings to a DataFrame, and return it.
-
-    Args:
-        df: Rows with `transcript_id`.
-        *sources: The names.
-    """
-    df.attrs[_KEY] = AttachedNames(sources)
-    return df
-
-
-def keeps_names(function: Callable[P, pd.DataFrame]) -> Callable[P, pd.DataFrame]:
-    """Attach the names of the first argument of a function to its result."""
+def keeps_recordings(function: Callable[P, pd.DataFrame]) -> Callable[P, pd.DataFrame]:
+    """Give the result of a function the column `recording` of its first argument, after `transcript_id`."""
 
     @wraps(function)
-    def with_names(*args: P.args, **options: P.kwargs) -> pd.DataFrame:
-        found = function(*args, **options)
-        source = next((one for one in (*args, *options.values()) if isinstance(one, pd.DataFrame)), None)
-        if source is not None and _KEY in source.attrs:
-            found.attrs[_KEY] = source.attrs[_KEY]
-        return found
+    def with_recordings(*args: P.args, **options: P.kwargs) -> pd.DataFrame:
+        result = function(*args, **options)
+        source = next((value for value in (*args, *options.values()) if isinstance(value, pd.DataFrame)), None)
+        if source is not None and {_ID, _NAME} <= {*source.columns} and _ID in result and _NAME not in result:
+            add_recordings(result, known_names(result[_ID].unique(), source))
+        return result
 
-    return with_names
+    return with_recordings
+
+
+def add_recordings(df: pd.DataFrame, names: Mapping[Any, str]) -> None:
+    """Insert the column `recording` into a DataFrame after `transcript_id`, or fill its nulls.
+
+    Args:
+        names: Names by transcript id. A transcript without one has its id as the name.
+    """
+    code, ids = pd.factorize(df[_ID])
+    texts = [*(names.get(transcript_id, transcript_id) for transcript_id in ids), None]
+    values = pd.Series(pd.array(texts, dtype=TEXT_DTYPE).take(code), index=df.index)  # -1 is a row without an id
+    if _NAME in df:
+        df[_NAME] = df[_NAME].fillna(values)
+    else:
+        df.insert([*df.columns].index(_ID) + 1, _NAME, values)
 
 
 #: True while a measure runs, so that the measures that it is made of do not warn again.
@@ -166,30 +103,25 @@ def uses(*columns: str, needs: Sequence[str] = ()) -> Callable[[Callable[P, pd.D
     return decorated
 
 
-def known_names(ids: Sequence[Any], *tables: pd.DataFrame | None) -> dict[Any, str]:
-    """Return the names of recordings by transcript id, from the column `recording`, otherwise from attached names.
+def known_names(ids: Iterable[Any], *tables: pd.DataFrame | None) -> dict[Any, str]:
+    """Return the names of recordings by transcript id, from the column `recording`.
 
     Args:
         ids: Ids of the transcripts.
-        *tables: Tables that may have the columns `transcript_id` and `recording`, or names.
+        *tables: Tables that may have the columns `transcript_id` and `recording`.
     """
-    found: dict[Any, str] = {}
+    names: dict[Any, str] = {}
     for table in tables:
-        if table is None:
-            continue
-        if isinstance(attached := table.attrs.get(_KEY), AttachedNames):
-            found |= attached.names([one for one in dict.fromkeys(ids) if isinstance(one, str)])
-        if {_ID, _NAME} <= {*table.columns}:
-            rows = table[[_ID, _NAME]].dropna().drop_duplicates(_ID)
-            found |= {id_: str(name) for id_, name in rows.itertuples(index=False)}
-    return found
+        if table is not None and {_ID, _NAME} <= {*table.columns}:
+            rows = table[[_ID, _NAME]].drop_duplicates().dropna().drop_duplicates(_ID)
+            names |= {id_: str(name) for id_, name in rows.itertuples(index=False)}
+    return {id_: names[id_] for id_ in ids if id_ in names}
 
 
 def distinct_names(ids: Sequence[str | None], *tables: pd.DataFrame | None) -> list[str | None]:
     """Return a different name for each transcript: its recording, the id if it is unknown.
 
-    A recording with several transcripts is followed by the start of the id, as in "call-1f3a22bc". Attached names also
-    cover transcripts that have no rows in the table, so a part of a table gives the same names as the whole table.
+    A recording with several transcripts is followed by the start of the id, as in "call-1f3a22bc".
 
     Args:
         ids: Ids of the transcripts, each once.
@@ -201,14 +133,13 @@ def distinct_names(ids: Sequence[str | None], *tables: pd.DataFrame | None) -> l
         ['call-a1', 'call-b2', 'talk', 'd4']
     """
     known = known_names(ids, *tables)
-    attached = [table.attrs.get(_KEY) for table in tables if table is not None]
-    shared = set[str]().union(*(one.shared_names() for one in attached if isinstance(one, AttachedNames)))
-    names = [known.get(one, one) for one in ids]
+    names = [known.get(id_, id_) for id_ in ids]
+    shared = set[Any]()
     for chars in (_ID_CHARS, None):
         shared |= repeated(names)
         names = [
-            f"{known[one]}-{one[:chars]}" if one in known and one is not None and name in shared else name
-            for one, name in zip(ids, names, strict=True)
+            f"{known[id_]}-{id_[:chars]}" if id_ in known and id_ is not None and name in shared else name
+            for id_, name in zip(ids, names, strict=True)
         ]
     return names
 

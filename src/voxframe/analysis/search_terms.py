@@ -15,7 +15,7 @@ import pandas as pd
 
 from voxframe._arrow import takes_frames
 from voxframe._text import FUNCTION_WORDS, is_unspaced, pieces, search_form
-from voxframe.analysis.recordings import keeps_names, uses
+from voxframe.analysis.recordings import keeps_recordings, uses
 from voxframe.analysis.speaker_turns import TEXT, require
 from voxframe.errors import OptionError
 from voxframe.validators import shown
@@ -27,7 +27,7 @@ _ACCENTS = re.compile("[\u0300-\u036f]")  # excludes the vowel signs of Indic sc
 
 
 @takes_frames
-@keeps_names
+@keeps_recordings
 @uses("text")
 def find_words(words: pd.DataFrame, queries: str | Iterable[str]) -> pd.DataFrame:
     """Find every occurrence of words and phrases, by the rules of `Corpus.search`.

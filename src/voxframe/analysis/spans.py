@@ -12,7 +12,7 @@ import pandas as pd
 
 from voxframe._arrow import takes_frames
 from voxframe.analysis.grouping import durations_ms
-from voxframe.analysis.recordings import keeps_names
+from voxframe.analysis.recordings import keeps_recordings
 from voxframe.analysis.speaker_turns import floats, require
 from voxframe.errors import OptionError
 from voxframe.validators import Choice, Integer, Number, checked, name_list, shown
@@ -28,7 +28,7 @@ WINDOW_S = Number(0.001, 1e9, "seconds")
 
 
 @takes_frames
-@keeps_names
+@keeps_recordings
 def annotate(
     spans: pd.DataFrame,
     others: pd.DataFrame,
@@ -239,7 +239,7 @@ def pack(start: _Floats, end: _Floats) -> _Ints:
 
 
 @takes_frames
-@keeps_names
+@keeps_recordings
 def split_spans(
     spans: pd.DataFrame,
     *,

@@ -12,7 +12,7 @@ import pandas as pd
 
 from voxframe._arrow import STR, takes_frames
 from voxframe._text import join_words
-from voxframe.analysis.recordings import keeps_names, uses
+from voxframe.analysis.recordings import keeps_recordings, uses
 from voxframe.errors import OptionError
 from voxframe.validators import Number, checked, name_list, shown
 
@@ -201,7 +201,7 @@ TEXT: Any = STR
 
 
 @takes_frames
-@keeps_names
+@keeps_recordings
 @uses(needs=("start_ms", "end_ms"))
 def turns(words: pd.DataFrame, *, pause_ms: float | None = None, keep: str | Sequence[str] = ()) -> pd.DataFrame:
     """Group words, or longer rows, into turns: a new turn begins when the speaker changes.

@@ -9,7 +9,7 @@ import pandas as pd
 
 from voxframe._arrow import takes_frames
 from voxframe.analysis.grouping import By, durations_ms, key_list, ratio, speakers_of, time_bin, with_keys
-from voxframe.analysis.recordings import keeps_names, uses
+from voxframe.analysis.recordings import keeps_recordings, uses
 from voxframe.analysis.spans import split_spans
 from voxframe.analysis.speaker_turns import (
     LONGEST_SILENCE_MS,
@@ -41,7 +41,7 @@ _SPOKEN = ("transcript_id", "text", "start_ms", "end_ms")
 
 @takes_frames
 @defines("talk_s", "share", "words_per_minute")
-@keeps_names
+@keeps_recordings
 @uses("start_ms", "end_ms")
 def talk_time(
     spoken: pd.DataFrame,
@@ -157,7 +157,7 @@ def _turn_rows(spoken: pd.DataFrame, by: By) -> tuple[pd.DataFrame, list[str]]:
     "overlap_base_s",
     "overlap_share",
 )
-@keeps_names
+@keeps_recordings
 @uses("start_ms", "end_ms")
 def speech_activity(
     spoken: pd.DataFrame,
@@ -288,7 +288,7 @@ def _activity(
 
 @takes_frames
 @defines("gini", "entropy_bits", "evenness", "effective_speakers")
-@keeps_names
+@keeps_recordings
 @uses("start_ms", "end_ms", needs=("speaker",))
 def balance(
     spoken: pd.DataFrame, by: By = "transcript_id", *, of: Literal["talk_s", "words", "turns"] = "talk_s"

@@ -12,7 +12,7 @@ import pandas as pd
 from voxframe._arrow import takes_frames
 from voxframe._text import join_words
 from voxframe.analysis.grouping import By, ratio, with_keys
-from voxframe.analysis.recordings import keeps_names, uses
+from voxframe.analysis.recordings import keeps_recordings, uses
 from voxframe.analysis.search_terms import find_words
 from voxframe.analysis.speaker_turns import MILLISECONDS, TEXT, floats, require, require_words
 from voxframe.measures import defines
@@ -36,7 +36,7 @@ _DELIVERY = tuple(
 
 
 @takes_frames
-@keeps_names
+@keeps_recordings
 @uses("start_ms", "end_ms", needs=("text",))
 def pauses(words: pd.DataFrame, *, min_ms: float = SHORTEST_PAUSE_MS) -> pd.DataFrame:
     """Return the silent pauses of speakers.
@@ -83,7 +83,7 @@ def pauses(words: pd.DataFrame, *, min_ms: float = SHORTEST_PAUSE_MS) -> pd.Data
 
 
 @takes_frames
-@keeps_names
+@keeps_recordings
 @uses("start_ms", "end_ms", needs=("text",))
 def questions(words: pd.DataFrame) -> pd.DataFrame:
     """Return the sentences that end with a question mark.
@@ -124,7 +124,7 @@ def questions(words: pd.DataFrame) -> pd.DataFrame:
 
 @takes_frames
 @defines("mean_confidence")
-@keeps_names
+@keeps_recordings
 @uses("confidence")
 def low_confidence(words: pd.DataFrame, *, below: float = 0.5) -> pd.DataFrame:
     """Return runs of words whose recognition confidence is low, to check them first.
@@ -234,7 +234,7 @@ def _runs(rows: pd.DataFrame, begins: npt.NDArray[np.bool_]) -> pd.DataFrame:
     "questions_per_100",
     "low_share",
 )
-@keeps_names
+@keeps_recordings
 @uses("start_ms", "end_ms")
 def delivery(
     words: pd.DataFrame,

@@ -12,7 +12,7 @@ import pandas as pd
 
 from voxframe._arrow import takes_frames
 from voxframe.analysis.grouping import By, group_columns, ratio, with_keys
-from voxframe.analysis.recordings import keeps_names
+from voxframe.analysis.recordings import keeps_recordings
 from voxframe.analysis.speaker_turns import TEXT, floats, require
 from voxframe.errors import OptionError
 from voxframe.measures import defines
@@ -101,7 +101,7 @@ def summed(counts: pd.DataFrame, keys: list[pd.Series[Any]]) -> pd.DataFrame:
 
 @takes_frames
 @defines("rate")
-@keeps_names
+@keeps_recordings
 def rates(
     table: pd.DataFrame,
     numerator: str,

@@ -15,7 +15,7 @@ import pandas as pd
 from voxframe._arrow import takes_frames
 from voxframe._text import is_unspaced
 from voxframe.analysis.grouping import By, ratio, with_keys
-from voxframe.analysis.recordings import keeps_names, uses
+from voxframe.analysis.recordings import keeps_recordings, uses
 from voxframe.analysis.search_terms import spoken
 from voxframe.analysis.segmentation import continued
 from voxframe.analysis.speaker_turns import TEXT, floats, require, speaker_codes
@@ -27,7 +27,7 @@ _COUNTS = ("ngram", "count", "transcripts")
 
 
 @takes_frames
-@keeps_names
+@keeps_recordings
 @uses("text")
 def ngrams(words: pd.DataFrame, n: int = 1, by: By = None) -> pd.DataFrame:
     """Count words, or sequences of n words, by group.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, Unpack
 from urllib.parse import urlsplit
 
@@ -19,7 +21,7 @@ from voxframe.client.http import Transport
 from voxframe.client.llm_api import LanguageModelApi, LlmResponse, Purge, RateLimitStatus, format_field
 from voxframe.client.llm_requests import LlmOptions, LlmQuestion, Transcripts
 from voxframe.client.redacted_audio import RedactedAudio
-from voxframe.client.response import clean
+from voxframe.client.response import HTTPResponse, clean
 from voxframe.client.transcript import Transcript
 from voxframe.client.upload import Media
 from voxframe.errors import OptionError, SettingsError
@@ -146,14 +148,21 @@ class Client:
         *,
         timeout: float | None = None,
         progress: bool | None = None,
+        force: bool = False,
         **options: Unpack[TranscriptOptions],
     ) -> Transcript:
-        """Transcribe a recording: submit it and wait for the result.
+        """Transcribe a recording: submit it and wait for the result, unless it was submitted before.
+
+        Recordings are submitted once: the default corpus (`voxframe.Corpus()`) records each submission before it is
+        sent, and keeps the transcript. The same audio, under any file name, with the same options and the same service
+        returns that transcript, or waits for the job in progress. A job that failed is sent again. Bytes and open files
+        are submitted each time.
 
         Args:
             audio: Path, bytes, binary file, http or https URL, or a URL returned by `upload`.
             timeout: Maximum seconds to wait for the result; None has no limit.
             progress: Show a progress bar. None (default): only in an interactive session, after one second.
+            force: Submit the recording even if it was submitted before. A hosted service charges for it again.
             **options: Options of the job; see `voxframe.options.TranscriptOptions`.
 
         Returns:
@@ -162,19 +171,53 @@ class Client:
         Raises:
             OptionError: An option is invalid; nothing was sent.
             AudioError: The audio cannot be read; nothing was sent.
-            ServiceTimeoutError: It was not finished in time; the job continues at the service.
+            ServiceTimeoutError: It was not finished in time; the job continues at the service, and the next call waits
+                for it.
+            CorpusError: The recording may have been submitted before and this cannot be settled, or the default corpus
+                cannot be written.
         """
         checked_timeout(timeout)
-        return self.wait(self.submit(audio, progress=progress, **options), timeout=timeout, progress=progress)
+        if not isinstance(audio, str | os.PathLike):
+            return self.wait(self.submit(audio, progress=progress, **options), timeout=timeout, progress=progress)
+        handle, keep = self._begin(audio, options, force=force, progress=progress)
+        if keep is not None:
+            keep(handle.wait(timeout=timeout, progress=progress))
+        return handle
 
     @forwarded(transcribe)
     async def transcribe_async(
-        self, audio: Media, *, timeout: float | None = None, progress: bool | None = None, **options: Any
+        self,
+        audio: Media,
+        *,
+        timeout: float | None = None,
+        progress: bool | None = None,
+        force: bool = False,
+        **options: Any,
     ) -> Transcript:
         """Async version of `transcribe`."""
         checked_timeout(timeout)
-        handle = await self.submit_async(audio, progress=progress, **options)
-        return await self.wait_async(handle, timeout=timeout, progress=progress)
+        if not isinstance(audio, str | os.PathLike):
+            handle = await self.submit_async(audio, progress=progress, **options)
+            return await self.wait_async(handle, timeout=timeout, progress=progress)
+        call = self.transport.workers.call
+        handle, keep = await call(self._begin, audio, options, force=force, progress=progress)
+        if keep is not None:
+            await call(keep, await self.wait_async(handle, timeout=timeout, progress=progress))
+        return handle
+
+    def _begin(
+        self, audio: str | os.PathLike[str], options: Any, *, force: bool, progress: bool | None
+    ) -> tuple[Transcript, Callable[[Transcript], object] | None]:
+        """Return a handle on the job of a recording, and what stores its result if it is not stored yet."""
+        # By name: the client is below the corpus, and works without pandas.
+        corpus = importlib.import_module("voxframe.corpus").Corpus(self.settings.data_dir / "corpus")
+        job, handle = corpus.parts.batch.begin(audio, self, options, force=force, progress=progress)
+        keep = None if handle is None else partial(corpus.parts.batch.finish, job)
+        if handle is None:
+            path, raw = api.transcript_path(job.transcript_id), corpus.raw.get(job.transcript_id)
+            handle = Transcript(self.transport, job.transcript_id, HTTPResponse(200, {}, raw, "GET", path))
+        handle.label, handle.source = clean(job.recording or "", 60) or None, os.fspath(audio)
+        return handle, keep
 
     def wait(
         self, transcript: Transcript | str, *, timeout: float | None = None, progress: bool | None = None

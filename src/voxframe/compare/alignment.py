@@ -13,7 +13,6 @@ import pandas as pd
 
 from voxframe._arrow import takes_frames
 from voxframe._text import is_spaced, join_words, quantity
-from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.speaker_turns import TEXT, floats, require, row_speakers
 from voxframe.compare.normalization import DEFAULT, Normalization, normalizer
 from voxframe.errors import OptionError, caller
@@ -60,7 +59,6 @@ class Tokens(NamedTuple):
 
 
 @takes_frames
-@keeps_names
 def align(
     reference: Spoken, hypothesis: Spoken, *, on: str | None = None, normalize: Normalization = DEFAULT
 ) -> pd.DataFrame:
@@ -82,7 +80,7 @@ def align(
         One row per pair of words: an edit or a match. Each row of `hypothesis` and `reference` has one row for each of
         its normalised words; punctuation alone has none. Columns:
 
-        - `recording` str: value of `on`, or the `transcript_id` of the hypothesis, else of the reference.
+        - `recording` str: value of `on`, or the recording of the hypothesis, else of the reference, or its id.
         - `edit` str: "match", "substitution", "deletion" (only in the reference) or "insertion" (only in the
           hypothesis).
         - `ref_token`, `hyp_token` str: the normalised words that were compared; null if there is none.
@@ -118,7 +116,7 @@ def pairs(
     sides = [by_recording(_frame(side, on, words), on, purpose) for side in (reference, hypothesis)]
     for name in common(sides[0], sides[1], on):
         ref, hyp = (side[name] for side in sides)
-        label = name if on is not None else _single_id(hyp) or _single_id(ref)
+        label = name if on is not None else _single_name(hyp) or _single_name(ref)
         yield _tokens(ref, words, label), _tokens(hyp, words, label)
 
 
@@ -164,9 +162,9 @@ def _frame(side: Spoken, on: str | None, words: Callable[[str], list[str]]) -> p
     return pd.DataFrame({"text": pieces if apart else [side]}, dtype=object)
 
 
-def _single_id(df: pd.DataFrame) -> str | None:
-    ids = [*df["transcript_id"].dropna()[:1]] if "transcript_id" in df.columns else []
-    return str(ids[0]) if ids else None
+def _single_name(df: pd.DataFrame) -> str | None:
+    names = [name for column in ("recording", "transcript_id") if column in df for name in df[column].dropna()[:1]]
+    return str(names[0]) if names else None
 
 
 def _tokens(df: pd.DataFrame, words: Callable[[str], list[str]], recording: str | None) -> Tokens:
@@ -259,7 +257,6 @@ _TIMES = [f"{side}_{edge}_ms" for side in ("ref", "hyp") for edge in ("start", "
 
 
 @takes_frames
-@keeps_names
 def disagreements(alignment: pd.DataFrame, *, context: int = 4) -> pd.DataFrame:
     """Return the places at which two transcripts differ, in order of time.
 

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from voxframe.analysis.recordings import attach
 from voxframe.corpus import conditions, reading
 from voxframe.corpus.archive import Archive, MissingTranscriptError, changing, in_session
 from voxframe.corpus.conditions import Where
@@ -91,7 +90,7 @@ class Query:
         transcript_id = self._archive.recordings.id(transcript_id)
         names = [*TRANSCRIPT_TABLES, *EXPORTS]
         by_name = reading.to_frames(self.arrow_tables(transcript_id, names, corrected=corrected))
-        return reading.TablesByName({name: attach(frame, self._archive.recordings) for name, frame in by_name.items()})
+        return reading.TablesByName(by_name)
 
     @in_session
     def arrow_tables(
@@ -217,7 +216,7 @@ class Query:
                 for batch in self._archive.batches(name, ids, _IN_CATEGORIES)
             )
             frame = joined([suited(reading.to_frame(name, table), category=True) for table in parts], ids)
-            return attach(frame if columns is None else frame[list(columns)], self._archive.recordings)
+            return frame if columns is None else frame[list(columns)]
         if limit is None or len(ids) <= _AT_A_TIME:
             table = self.arrow(name, ids, columns, where, **options)
         else:  # the first rows are often in the first transcripts
@@ -227,7 +226,7 @@ class Query:
                 batch = ids[at : at + size]
                 table = pa.concat_tables([table, self.arrow(name, batch, columns, where, **options)])
                 at, size = at + size, 2 * size
-        return attach(reading.to_frame(name, table.slice(0, limit)), self._archive.recordings)
+        return reading.to_frame(name, table.slice(0, limit))
 
     @in_session
     def arrow(
@@ -350,7 +349,7 @@ class Query:
             except DamageError:
                 self._archive.files.check_again()
             else:
-                return attach(frame, self._archive.recordings)
+                return frame
         raise changing(self._archive.path)
 
     @_repeated
@@ -374,14 +373,13 @@ class Query:
         rows = self._rows(name, ids, corrected=True)
         if not rows:
             self.report_empty(name, ids)
-        if name == "transcripts":
-            return View(rows, self._archive.recordings.table(selected))
+        recordings = self._archive.recordings.table(selected)
         if SPEAKER_NAME not in CORPUS_TABLES[name].columns:
-            return View(rows, None)
+            return View(rows, recordings, None)
         key, names = list(TABLES[name].key), self._names.all()
         named = self.arrow(name, [i for i in selected if i in names], [*key, "speaker", SPEAKER_NAME.name])
         differs = pc.fill_null(pc.not_equal(named["speaker"], named[SPEAKER_NAME.name]), True)
-        return View(rows, named.filter(differs).select([*key, SPEAKER_NAME.name]))
+        return View(rows, recordings, named.filter(differs).select([*key, SPEAKER_NAME.name]))
 
     def _select(self, name: str, ids: str | Iterable[str] | None) -> list[str]:
         if name in EXPORTS and ids is None:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from voxframe import frames
 from voxframe._arrow import DTYPES, as_pandas
+from voxframe._text import html_table, quantity
 from voxframe.errors import CorpusError
 from voxframe.schema import CORPUS_TABLES, REQUESTED_BY, SPEAKER_NAME, TABLES
 from voxframe.validators import nearest, shown
@@ -24,10 +25,48 @@ NONE_GIVEN = "no transcripts were given, so there are no rows: the list or DataF
 
 
 class TablesByName(dict[str, pd.DataFrame]):
-    """DataFrames by name of table. The error for another name lists the tables."""
+    """DataFrames by name of table, which are also attributes. The error for another name lists the tables."""
 
     def __missing__(self, name: str) -> pd.DataFrame:
-        raise KeyError(f"there is no table {name!r}{nearest(name, [*self])}; the tables are {', '.join(self)}")
+        raise KeyError(self._no_table(name))
+
+    def __getattr__(self, name: str) -> pd.DataFrame:
+        if name in self:
+            return self[name]
+        raise AttributeError(self._no_table(name), name=name, obj=None)  # without obj, Python suggests nothing itself
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self]
+
+    def __repr__(self) -> str:
+        rows = self._summary()
+        width = max(map(len, rows))
+        return "\n".join(f"{name:<{width}}  {value}" for name, value in rows.items())
+
+    def _repr_html_(self) -> str:
+        return html_table(self._summary())
+
+    def _no_table(self, name: str) -> str:
+        return f"there is no table {name!r}{nearest(name, [*self])}; the tables are {', '.join(self)}"
+
+    def _summary(self) -> dict[str, str]:
+        """Return the recordings, the options that they were transcribed with, and the number of rows of each table."""
+        about = self.get("transcripts", pd.DataFrame())
+        names = [*map(str, about["recording"])] if "recording" in about else []
+        options = {option for of_table in REQUESTED_BY.values() for option in of_table}
+        requested = [name for name in about if name in options and _is_set(about[name]).any()]
+        rows = {name: len(table) for name, table in self.items()}
+        return {
+            "recordings" if len(names) > 1 else "recording": _some(names),
+            "made with": ", ".join(requested) or "no analyses",
+            **{name: quantity(count, "row") for name, count in rows.items() if count},
+            "without rows": ", ".join(name for name, count in rows.items() if not count),
+        }
+
+
+def _is_set(values: pd.Series[Any]) -> pd.Series[Any]:
+    """Return True for each transcript that was made with an option."""
+    return values.notna() & ~values.isin([False, "[]"])
 
 
 def identifiers(ids: Ids) -> list[str]:

@@ -29,7 +29,6 @@ from tqdm.auto import tqdm
 
 from voxframe._files import private_folder, sync
 from voxframe._text import quantity
-from voxframe.analysis.recordings import attach, repeated
 from voxframe.corpus import conditions, reading
 from voxframe.corpus.archive import Archive, MissingTranscriptError, changing
 from voxframe.corpus.catalog import clear_errors
@@ -123,14 +122,6 @@ class Snapshot:
         """Return the metadata of the recordings at the time of the snapshot; see `corpus.metadata.get`."""
         return to_frame(self._about())
 
-    def names(self, ids: Iterable[str]) -> dict[str, str]:
-        """Return the names of the recordings of transcripts in the snapshot, by id."""
-        return {transcript_id: self._names[transcript_id] for transcript_id in ids if transcript_id in self._names}
-
-    def shared_names(self) -> set[str]:
-        """Return the names of the recordings that have several transcripts in the snapshot."""
-        return repeated(self._names.values())
-
     @cached_property
     def _names(self) -> dict[str, str]:
         about = self._about()
@@ -191,7 +182,7 @@ class Snapshot:
                 condition = among if condition is None else among & condition
             names = conditions.checked_columns(name, columns)
             rows = data.to_table(columns=names, filter=conditions.checked(name, condition))
-            return attach(reading.to_frame(name, rows), self)
+            return reading.to_frame(name, rows)
         except CorpusError:
             try:
                 pq.read_metadata(self._file(name))

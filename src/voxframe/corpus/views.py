@@ -38,8 +38,9 @@ class View(NamedTuple):
     """The rows of a table, and what is joined to them."""
 
     rows: Sequence[ds.Dataset]  # datasets with the current rows of transcripts
-    # Columns that the corpus adds, with the key of the table. A null name of a speaker means the label.
-    added: pa.Table | None
+    recordings: pa.Table  # `transcript_id`, `recording` and `source`
+    # Names of speakers, with the key of the table. A null name means the label.
+    speakers: pa.Table | None
 
 
 class DamageError(Exception):
@@ -140,14 +141,13 @@ def _create(database: duckdb.DuckDBPyConnection, name: str, view: View) -> None:
     values = {column: f"t.{column}" for column in stored}
     if DERIVED.name in values:
         values[DERIVED.name] = f"coalesce(t.{DERIVED.name}, false)"
-    join = ""
-    if view.added is not None:
-        key = TABLES[name].key
-        database.register(f"_{name}_added", view.added)
-        join = f"left join _{name}_added n using ({', '.join(key)})"
-        values |= {column: f"n.{column}" for column in view.added.column_names if column not in key}
-        if SPEAKER_NAME.name in values:
-            values[SPEAKER_NAME.name] = f"coalesce(n.{SPEAKER_NAME.name}, t.speaker)"
+    database.register(f"_{name}_recordings", view.recordings)
+    join = f"left join _{name}_recordings r using (transcript_id)"
+    values |= {column: f"r.{column}" for column in RECORDING_COLUMNS}
+    if view.speakers is not None:
+        database.register(f"_{name}_speakers", view.speakers)
+        join += f" left join _{name}_speakers n using ({', '.join(TABLES[name].key)})"
+        values[SPEAKER_NAME.name] = f"coalesce(n.{SPEAKER_NAME.name}, t.speaker)"
     columns = ", ".join(f"{values[column]} as {column}" for column in table.names)
     source = " union all by name ".join(selected)
     database.execute(f"create temp view {name} as select {columns} from ({source}) t {join}")  # noqa: S608

@@ -29,8 +29,8 @@ _CHUNK = 65_536  # nulls
 
 #: Text columns with few different values, which take less memory as `category`.
 CATEGORIES = frozenset(
-    "transcript_id speaker speaker_name channel label level_1 level_2 level_3 level_4 sentiment status entity_type "
-    "text_original timing extra".split()
+    "transcript_id recording speaker speaker_name channel label level_1 level_2 level_3 level_4 sentiment status "
+    "entity_type text_original timing extra".split()
 )
 
 
@@ -91,7 +91,7 @@ def with_text_original(frame: pd.DataFrame, name: str) -> pd.DataFrame:
         ['text', 'text_original']
     """
     if name in CORRECTED_TABLES and TEXT_ORIGINAL.name not in frame.columns:
-        frame.insert(_place_of_original(name), TEXT_ORIGINAL.name, _nulls(len(frame)))
+        frame.insert([*frame.columns].index("text") + 1, TEXT_ORIGINAL.name, _nulls(len(frame)))
     return frame
 
 

@@ -17,10 +17,8 @@ Every DataFrame has all columns of its table and their dtypes, even without rows
 `Int64` for other integers (times are ms from the start of the media), `float64` for confidences, `boolean` for flags.
 Fields that the data dictionary does not define are in `extra`, as JSON text. `voxframe.describe("words")` shows the
 columns of a table with their units. A table from a corpus also has `speaker_name` after `speaker`: the name set in the
-corpus for the speaker, or else the label. `transcripts` has the `recording` and its `source` after `transcript_id`.
-Rows of a corpus, and of files with one payload each, know the names of their recordings (`DataFrame.attrs`). Plots,
-files of exports, and groups by "recording" and "person" show them, without a column. The names stay with the rows in
-most operations of pandas, but not in `pd.concat` of files that were loaded one by one: pass the loader a list instead.
+corpus for the speaker, or else the label. `recording`, after `transcript_id`, is the name of the recording: the stem of
+its file, otherwise the id. In a corpus, `transcripts` has its `source`, too.
 After a `text` that corrections can change there is `text_original`: the text of the service, null if it is unchanged.
 
 A null is NaN in text and floats, NA in integers and flags, and NaT in times; `isna()` finds each.

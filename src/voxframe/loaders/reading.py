@@ -13,14 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxframe import frames
-from voxframe.analysis.recordings import Source as NameSource
-from voxframe.analysis.recordings import attach
+from voxframe.analysis.recordings import add_recordings
 from voxframe.corpus import Corpus
 from voxframe.corpus.conditions import Where, checked
 from voxframe.corpus.corpus import chosen_corpus
 from voxframe.corpus.importing import UnreadableFileError, payload_stem
 from voxframe.corpus.reading import NONE_GIVEN, to_frames, unfinished, why_empty
-from voxframe.corpus.recordings import RecordingNames
 from voxframe.corpus.services import check_client
 from voxframe.corpus.speaker_names import with_names
 from voxframe.corpus.store import EXPORTS, View
@@ -143,16 +141,17 @@ def load_some(
         return tables
 
     enough = limit if where is None else None
-    reads = _Reads(names, of_bytes, of_remote, empty, refresh, enough, corrected, {}, [])
+    reads = _Reads(names, of_bytes, of_remote, empty, refresh, enough, corrected, {})
     loaded = _made(source, client, corpus, reads)
     if not loaded and isinstance(source, Corpus):
         source.parts.query.report_empty("transcripts", None)
     elif not loaded:
         warnings.warn(NONE_GIVEN, PayloadWarning, stacklevel=caller())
     empty.report(loaded)
-    tables = {name: _rows_of(frame, name, conditions[name]) for name, frame in _one_each(loaded, names).items()}
-    named: list[NameSource] = [*([reads.stems] if reads.stems else []), *reads.corpora]
-    return {name: attach(frame, *named) for name, frame in tables.items()} if named else tables
+    frames_by_name = _one_each(loaded, names)
+    for frame in frames_by_name.values():
+        add_recordings(frame, reads.stems)
+    return {name: _rows_of(frame, name, conditions[name]) for name, frame in frames_by_name.items()}
 
 
 def _some(raw: bytes, names: Collection[str], empty: _Empty) -> Mapping[str, frames.Arrays]:
@@ -244,7 +243,6 @@ class _Reads(NamedTuple):
     limit: int | None
     corrected: bool
     stems: dict[str, str]
-    corpora: list[RecordingNames]
 
     def is_stored(self, corpus: Corpus, remote: Remote) -> bool:
         """Return True if a transcript can be read from the corpus together with others, without a request."""
@@ -318,8 +316,6 @@ def _made(source: Sources, client: Fetcher | None, corpus: Corpus | None, reads:
             continue
         if isinstance(resolved, Remote):
             where = chosen_corpus(corpus)
-            if where.parts.archive.recordings not in reads.corpora:
-                reads.corpora.append(where.parts.archive.recordings)
             stored_id = where.parts.archive.recordings.id(resolved.transcript_id)
             if stored_id != resolved.transcript_id:  # the name of a recording
                 resolved = Remote(stored_id, None if client is None else partial(client.fetch, stored_id))

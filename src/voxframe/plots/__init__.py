@@ -1,7 +1,7 @@
 """Matplotlib plots of DataFrames: each function accepts `ax=None`, returns the Axes and never calls `plt.show()`.
 
-Transcripts have the names of their recordings: from the column `recording`, otherwise those that rows of a corpus or of
-files know (see `voxframe.loaders`), otherwise ids. The start of the id tells transcripts of one recording apart.
+Transcripts have the names of the column `recording`, otherwise their ids. The start of the id tells transcripts of one
+recording apart.
 
 Colours adapt to a light or dark background. `matplotlib.style.use("dark_background")` makes every plot dark.
 """

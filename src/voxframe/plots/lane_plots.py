@@ -242,7 +242,7 @@ def talk_time(df: pd.DataFrame, ax: Axes | None = None, *, by: By = ("transcript
     require(df, (), "talk_time")
     table = df if {"talk_s", "share"} <= set(df.columns) else analysis.talk_time(df, by)
     keys = list(itertools.takewhile(lambda name: name not in _MEASURES, table.columns))
-    if {*keys} <= {"transcript_id", "speaker"} and "speaker" in keys:
+    if {*keys} <= {"transcript_id", "recording", "speaker"} and "speaker" in keys:
         labels = table["speaker"].to_list()
         names = list(lane_names(table, df)) if several_transcripts(table) else labels
     else:

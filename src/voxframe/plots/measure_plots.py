@@ -192,7 +192,7 @@ def _lines(table: pd.DataFrame, source: pd.DataFrame, value: str, ax: Axes | Non
     """Draw one line per group of a table of windows."""
     require(table, ("transcript_id", "start_ms", "end_ms", value), purpose)
     keys = list(table.columns[: list(table.columns).index("start_ms")])
-    line_keys = [key for key in keys if key != "transcript_id"]
+    line_keys = [key for key in keys if key not in ("transcript_id", "recording")]
     many = table["transcript_id"].nunique() > 1
     label = transcript_names(table, source, last=" · " if line_keys else "")
     for key in line_keys:

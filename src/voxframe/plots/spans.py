@@ -207,7 +207,7 @@ def group_names(table: pd.DataFrame, keys: list[str], source: pd.DataFrame | Non
         table: One row per group.
         source: Rows from which the table was computed, which may have the column `recording`.
     """
-    keys = [key for key in keys if key != "transcript_id" or "recording" not in keys]
+    keys = [key for key in keys if key != "recording" or "transcript_id" not in keys]
     texts = table[keys].astype("string")
     if "transcript_id" in keys:
         ids = table["transcript_id"].dropna().unique().tolist()

@@ -22,6 +22,7 @@ import pandas as pd
 
 from voxframe._files import private_folder
 from voxframe.client.progress import Progress
+from voxframe.client.transcript import Transcript
 from voxframe.client.waiting import interval
 from voxframe.corpus.archive import Archive, in_session
 from voxframe.corpus.batch.media import UNREADABLE, Recordings, expand, identify, one_source
@@ -453,29 +454,65 @@ class Batch:
                 be written.
             ServiceError: The service is unavailable or refused the request.
         """
+        job, handle = self.begin(audio, client, options, force=force)
+        return (
+            job.transcript_id or ""
+            if handle is None
+            else self.finish(job, self._default_client.use(client).wait(handle))
+        )
+
+    def begin(
+        self,
+        audio: str | os.PathLike[str],
+        client: Client | None,
+        options: TranscriptOptions,
+        *,
+        force: bool = False,
+        progress: bool | None = False,
+    ) -> tuple[Job, Transcript | None]:
+        """Submit a recording unless it was submitted before; return its job, and a handle if it is not in the corpus.
+
+        Args:
+            progress: Of the upload: as for `Client.upload`.
+        """
         checked("force", force, Boolean())
         with clear_errors(self._archive.path):
             self._ledger.restore()
-            ledger, source = self._ledger, one_source(audio)
-            job = planned(ledger, source, self._default_client.service_name(client), **options)
+            source = one_source(audio)
+            job = planned(self._ledger, source, self._default_client.service_name(client), **options)
             client = self._default_client.use(client)
-            sent = self._send(client, job, source, force, options)
+            before = self._ledger.find(job.key)
+            sent = self._send(client, job, source, force, options, progress)
             if sent.state == "completed" and self._archive.is_finished(str(sent.transcript_id)):
-                return str(sent.transcript_id)
+                return sent, None
+            if before is None or before.transcript_id != sent.transcript_id:
+                return sent, Transcript(client.transport, str(sent.transcript_id))
             try:
-                handle = client.wait(str(sent.transcript_id))
+                return sent, client.transcript(str(sent.transcript_id))
             except NotFoundError:  # the service lost or deleted the job of an earlier process
                 if job.service != EMBEDDED:
                     raise CorpusError(
                         f"{job.source} was sent to {job.service} before, as {sent.transcript_id}, which no longer "
                         "exists there. force=True sends it again, which a hosted service charges for"
                     ) from None
-                sent = self._send(client, job, source, True, options)
-                handle = client.wait(str(sent.transcript_id))
-            keep(self._archive, ledger, sent, handle)
-            return handle.id
+                sent = self._send(client, job, source, True, options, progress)
+                return sent, Transcript(client.transport, str(sent.transcript_id))
 
-    def _send(self, client: Client, job: Job, source: str, force: bool, options: TranscriptOptions) -> Job:
+    def finish(self, job: Job, handle: Transcript) -> str:
+        """Add the transcript of a job that has ended to the corpus, and return its id."""
+        with clear_errors(self._archive.path):
+            keep(self._archive, self._ledger, job, handle)
+        return handle.id
+
+    def _send(
+        self,
+        client: Client,
+        job: Job,
+        source: str,
+        force: bool,
+        options: TranscriptOptions,
+        progress: bool | None,
+    ) -> Job:
         states: tuple[State, ...] = (*PENDING, "error")
         stored = self._ledger.find(job.key)
         if stored is not None and stored.state in LOST and not force:
@@ -485,7 +522,7 @@ class Batch:
         elif job.service == EMBEDDED:  # charges nothing
             states += LOST
         stop = threading.Event()
-        sender = Sender(self._ledger, client, AdaptiveThrottle(1, stop), stop)
+        sender = Sender(self._ledger, client, AdaptiveThrottle(1, stop), stop, progress=progress)
         sent = sender.send(job, source, check(**options), states)
         if sent.state in LOST:
             raise CorpusError(

@@ -32,8 +32,17 @@ if TYPE_CHECKING:
 class Sender:
     """Submits recordings. Safe to use from several threads."""
 
-    def __init__(self, ledger: Ledger, client: Client, throttle: AdaptiveThrottle, stop: threading.Event) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        client: Client,
+        throttle: AdaptiveThrottle,
+        stop: threading.Event,
+        *,
+        progress: bool | None = False,  # of an upload
+    ) -> None:
         self._ledger, self._client, self._throttle, self._stop = ledger, client, throttle, stop
+        self._progress = progress
         self._charged = service_name(client) != EMBEDDED
         self.asked: set[str] = set()  # keys of the jobs that this object requested, and no other process
 
@@ -74,7 +83,7 @@ class Sender:
                 if isinstance(self._client, ReadsElsewhere):
                     return self._client.upload_recording(source)
                 with opened(source) as file:
-                    return self._client.upload(file, progress=False)
+                    return self._client.upload(file, progress=self._progress)
 
         address = self._throttle.retry(upload)
         # A new name or mode changes the signature, too.

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from voxframe._arrow import DTYPES, takes_frames
 from voxframe.analysis.grouping import people_of
-from voxframe.analysis.recordings import attach
+from voxframe.analysis.recordings import add_recordings
 from voxframe.corpus.archive import Archive, in_session
 from voxframe.corpus.conditions import Where, with_ids
 from voxframe.corpus.metadata import Metadata, Wanted, apart, is_named, join, resolve, without_person
@@ -305,7 +305,7 @@ class Search:
     def _with_recordings(self, table: Table, hits: pa.Table, about: pa.Table | None, metadata: Wanted) -> pd.DataFrame:
         """Return matches as a DataFrame with the names of their recordings, and with metadata."""
         frame = to_frame(table.name, self._archive.recordings.add_to(hits, table.name))
-        return self._with_columns(attach(frame, self._archive.recordings), about, metadata)
+        return self._with_columns(frame, about, metadata)
 
     def _with_columns(self, frame: pd.DataFrame, about: pa.Table | None, metadata: Wanted) -> pd.DataFrame:
         """Return matches with metadata, and with `person` if it is requested."""
@@ -356,8 +356,9 @@ class Search:
         """
         rows, about = self._resolved(SENTENCE_MATCHES, RowFilter(speaker_list(speaker), ids, where, metadata=metadata))
         discovered = self.meaning.topics(topics, rows.ids, rows.speaker, rows.where, words, seed, progress)
-        sentences = attach(discovered.sentences, self._archive.recordings)
-        return discovered._replace(sentences=self._with_columns(sentences, about, rows.metadata))
+        return discovered._replace(
+            sentences=self._with_columns(self._with_names(discovered.sentences), about, rows.metadata)
+        )
 
     def _resolved(self, table: Table, rows: RowFilter) -> tuple[RowFilter, pa.Table | None]:
         """Return the filter with checked ids and without conditions on metadata, and the metadata if they are used."""
@@ -440,11 +441,17 @@ class Search:
             self._report_speakers(speaker)
         if limit is not None:
             table = table.sort_values("occurrences", ascending=False, kind="stable").head(limit).reset_index(drop=True)
-        return attach(table, self._archive.recordings)
+        return self._with_names(table) if "transcript_id" in table else table
+
+    def _with_names(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return a table with the column `recording`."""
+        table = table.copy(deep=False)
+        add_recordings(table, self._archive.recordings.names(table["transcript_id"].dropna().unique().tolist()))
+        return table
 
     def _person(self, cells: pd.DataFrame) -> pd.Series[str]:
         """Return the person of each row; for a label without a person, the label with the recording."""
-        return people_of(attach(cells.assign(person=self._people.of_rows(cells)), self._archive.recordings))
+        return people_of(self._with_names(cells).assign(person=self._people.of_rows(cells)))
 
     def _known(self, ids: Iterable[str] | None) -> list[str] | None:
         """Return the ids as a list, after checking that each is in the corpus."""
