@@ -6,6 +6,7 @@ import pytest
 
 import voxframe
 from voxframe.analysis import collocations, distinctive_words, keyness, ngrams, vocabulary
+from voxframe.analysis.search_terms import spoken
 from voxframe.errors import OptionError
 
 
@@ -56,7 +57,7 @@ COUNTS = pd.DataFrame(
 
 def test_keyness_worked_by_hand():
     """G2 has the sign of the difference and is 0 for equal frequencies; the log ratio is that of the frequencies."""
-    table = keyness(COUNTS, "site").set_index(["site", "ngram"])
+    table = keyness(COUNTS, "site", ignore=None).set_index(["site", "ngram"])
     # "tree": 30 of 100 against 0 of 150; expected 12 and 18, 88 and 132
     expected = 2 * (30 * np.log(30 / 12) + 70 * np.log(70 / 88) + 150 * np.log(150 / 132))
     assert table.loc[("x", "tree"), "g2"] == pytest.approx(expected)
@@ -65,6 +66,10 @@ def test_keyness_worked_by_hand():
     assert table.loc[("x", "the"), ["per_1000", "other_per_1000"]].tolist() == [600, 800]
     assert table.index[0] == ("x", "tree")
     assert "tree" not in set(keyness(COUNTS, "site", min_count=31)["ngram"])
+    listed = keyness(COUNTS, "site")  # the other rows are the same without the function words
+    pd.testing.assert_frame_equal(
+        listed.set_index(["site", "ngram"]), table[table.index.get_level_values("ngram") != "the"]
+    )
     with pytest.raises(OptionError, match="at least two groups"):
         keyness(COUNTS[COUNTS["site"] == "x"], "site")
 
@@ -78,7 +83,7 @@ def test_distinctive_words_worked_by_hand():
     assert table.loc[("x", "tree"), "z"] == pytest.approx(odds / np.sqrt(1 / (30 + prior) + 1 / prior))
     strong = distinctive_words(COUNTS, "site", prior_words=5000).set_index(["site", "ngram"])
     assert 0 < strong.loc[("x", "tree"), "log_odds"] < table.loc[("x", "tree"), "log_odds"]
-    alone = distinctive_words(COUNTS[COUNTS["ngram"] == "the"], "site")
+    alone = distinctive_words(COUNTS[COUNTS["ngram"] == "the"], "site", ignore=None)
     assert alone["z"].isna().all()  # there are no odds without other words
     with pytest.raises(OptionError, match=r"prior_words must be a number from 0\.001"):
         distinctive_words(COUNTS, "site", prior_words=0)
@@ -98,6 +103,23 @@ def test_collocations_worked_by_hand():
     with pytest.raises(OptionError, match="ngrams"):
         collocations(COUNTS)
     assert len(collocations(ngrams(words("one"), 2))) == 0
+
+
+def test_function_words_are_left_out():
+    """Function words of a language and n-grams of these are left out, and other words that were named."""
+    counts = pd.DataFrame(
+        {"site": list("xxxy") * 2, "ngram": ["of the", "the tree", "don't", "und für"] * 2, "count": 5}
+    )
+    counts["ngram"] = [" ".join(spoken(text)) for text in counts["ngram"]]
+
+    def listed(**options):
+        return {*keyness(counts, "site", **options)["ngram"]}
+
+    assert listed() == {"the tree", " ".join(spoken("und für"))}
+    assert listed(ignore="de") == {"of the", "the tree", *spoken("don't")}
+    assert listed(ignore=["the", "Tree"]) == listed(ignore=None) - {"the tree"}
+    with pytest.raises(OptionError, match="no list of function words for ignore='xx_'"):
+        listed(ignore="xx_")
 
 
 @pytest.mark.long

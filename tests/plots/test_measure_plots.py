@@ -73,6 +73,25 @@ def test_keyness_draws_the_strongest_words(words, texts_of):
     texts_of(ax)
 
 
+def test_figures_say_what_they_do_not_show(words):
+    """Words without occurrence, recordings without one, missing intervals and chance differences are written."""
+    ax = plots.dispersion(words, ["zebra", "the"])
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["zebra (no occurrence)", "the"]
+    ax = plots.dispersion(words, ["zebra"])
+    assert len(ax.get_yticklabels()) == words["recording"].nunique()
+    assert {text.get_text() for text in ax.texts} == {"no occurrence"}
+    table = pd.DataFrame({"transcript_id": list("abc"), "site": list("xxy"), "fillers": [1, 3, 5], "words": 100})
+    ax = plots.rates(analysis.rates(table, "fillers", "words", "site", per=100))
+    assert [text.get_text() for text in ax.texts] == ["no interval: 1 unit"]
+    counts = pd.DataFrame({"site": list("xxyy"), "ngram": ["tree", "car"] * 2, "count": [400, 100, 100, 110]})
+    ax = plots.keyness(analysis.keyness(counts.assign(count=[6, 4, 4, 6]), "site"))
+    assert "hollow: not significant" in ax.get_xlabel()
+    assert {bar.get_facecolor()[3] for bar in ax.patches} == {0}
+    ax = plots.keyness(analysis.keyness(counts, "site"))
+    assert {bar.get_facecolor()[3] for bar in ax.patches} == {1}
+    assert ax.texts[0].get_text() == f"{0.8 / (100 / 210):.3g} times"
+
+
 def test_long_names_leave_room_for_the_matrix():
     """The matrix of a new figure does not collapse if the names of the speakers are long."""
     turns = pd.DataFrame({"transcript_id": "t", "speaker": list("ABA"), "text": "x"})

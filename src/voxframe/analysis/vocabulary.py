@@ -6,6 +6,8 @@ it also works over Dask: see `voxframe.scale.ngrams`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -13,17 +15,22 @@ import numpy.typing as npt
 import pandas as pd
 
 from voxframe._arrow import takes_frames
-from voxframe._text import is_unspaced
+from voxframe._text import FUNCTION_WORDS, is_unspaced
 from voxframe.analysis.grouping import By, ratio, with_keys
 from voxframe.analysis.recordings import keeps_recordings, uses
 from voxframe.analysis.search_terms import spoken
 from voxframe.analysis.segmentation import continued
 from voxframe.analysis.speaker_turns import TEXT, floats, require, speaker_codes
-from voxframe.errors import OptionError
+from voxframe.errors import MissingExtraError, OptionError
 from voxframe.measures import defines
-from voxframe.validators import Integer, Number, checked
+from voxframe.validators import Integer, Number, checked, name_list
 
 _COUNTS = ("ngram", "count", "transcripts")
+#: Contractions of English function words, as n-grams spell them.
+_CONTRACTIONS = (
+    "arent cant couldnt didnt doesnt dont hadnt hasnt havent heres im isnt ive lets shouldnt thats theres theyll "
+    "theyre theyve wasnt werent weve whats wont wouldnt youd youll youre youve"
+).split()
 
 
 @takes_frames
@@ -129,7 +136,9 @@ def _against_rest(counts: pd.DataFrame, group: str, purpose: str) -> pd.DataFram
 
 @takes_frames
 @defines("per_1000", "other_per_1000", "g2", "log_ratio")
-def keyness(counts: pd.DataFrame, group: str, *, min_count: int = 1) -> pd.DataFrame:
+def keyness(
+    counts: pd.DataFrame, group: str, *, min_count: int = 1, ignore: str | Iterable[str] | None = "en"
+) -> pd.DataFrame:
     """Return how unexpected the frequency of each word is in a group, compared with all other groups.
 
     Definition: `g2` is the log-likelihood ratio statistic of the 2 by 2 table of the word and all other words in the
@@ -146,6 +155,9 @@ def keyness(counts: pd.DataFrame, group: str, *, min_count: int = 1) -> pd.DataF
         counts: Result of `ngrams` with `by=group`.
         group: Column with the groups. Words without a group are left out.
         min_count: Leave out words with fewer occurrences in all groups together.
+        ignore: Words to leave out of the result: the function words of a language, by its code (others than "en" need
+            the extra `local`), or a list of words. N-grams of such words only are left out, too. None: leave out none.
+            They still count as words of their group.
 
     Returns:
         One row per group and word, sorted by group, then largest `g2` first. Columns: `group` (named as given), `ngram`
@@ -169,7 +181,7 @@ def keyness(counts: pd.DataFrame, group: str, *, min_count: int = 1) -> pd.DataF
     table["g2"] = sign * log_likelihood(a, b, sizes[0] - a, sizes[1] - b)
     relative = [np.where(side > 0, side, 0.5) / size for side, size in zip((a, b), sizes, strict=True)]
     table["log_ratio"] = np.log2(relative[0] / relative[1])
-    return _largest_first(table.drop(columns=["_size", "_other"])[a + b >= min_count], [group], "g2")
+    return _largest_first(_listed(table, a + b >= min_count, ignore), [group], "g2")
 
 
 def log_likelihood(a: Any, b: Any, c: Any, d: Any) -> npt.NDArray[np.float64]:
@@ -192,7 +204,12 @@ def log_likelihood(a: Any, b: Any, c: Any, d: Any) -> npt.NDArray[np.float64]:
 @takes_frames
 @defines("per_1000", "other_per_1000", "log_odds", "z")
 def distinctive_words(
-    counts: pd.DataFrame, group: str, *, prior_words: float = 500, min_count: int = 1
+    counts: pd.DataFrame,
+    group: str,
+    *,
+    prior_words: float = 500,
+    min_count: int = 1,
+    ignore: str | Iterable[str] | None = "en",
 ) -> pd.DataFrame:
     """Return the words that tell a group from all others: log-odds ratios with an informative prior.
 
@@ -210,6 +227,9 @@ def distinctive_words(
         group: Column with the groups. Words without a group are left out.
         prior_words: Weight of the prior, as a number of words. A larger number pulls more strongly.
         min_count: Leave out words with fewer occurrences in all groups together.
+        ignore: Words to leave out of the result: the function words of a language, by its code (others than "en" need
+            the extra `local`), or a list of words. N-grams of such words only are left out, too. None: leave out none.
+            They still count as words of their group.
 
     Returns:
         One row per group and word, sorted by group, then largest `z` first. Columns: `group` (named as given), `ngram`
@@ -235,7 +255,33 @@ def distinctive_words(
     odds = [np.log(ratio(side + prior, whole + prior_words - side - prior)) for side, whole in ((a, size), (b, other))]
     table["log_odds"] = odds[0] - odds[1]
     table["z"] = table["log_odds"] / np.sqrt(1 / (a + prior) + 1 / (b + prior))
-    return _largest_first(table.drop(columns=["_size", "_other"])[a + b >= min_count], [group], "z")
+    return _largest_first(_listed(table, a + b >= min_count, ignore), [group], "z")
+
+
+def _listed(table: pd.DataFrame, frequent: npt.NDArray[np.bool_], ignore: str | Iterable[str] | None) -> pd.DataFrame:
+    """Return the frequent words of a comparison, without those to ignore."""
+    if ignore is None or isinstance(ignore, str):
+        words = _function_words(ignore)
+    else:
+        words = {token for word in name_list(ignore, "ignore") for token in spoken(word)}
+    listed = [ngram for ngram in table["ngram"].unique().tolist() if not words.issuperset(ngram.split())]
+    return table.drop(columns=["_size", "_other"])[frequent & table["ngram"].isin(listed).to_numpy(bool)]
+
+
+def _function_words(language: str | None) -> set[str]:
+    """Return the function words of a language, spelled as n-grams are; none for None."""
+    if language in (None, "en"):
+        return {*FUNCTION_WORDS, *_CONTRACTIONS} if language else set()
+    try:
+        name = language if str(language).isalpha() else "none"
+        words = import_module(f"spacy.lang.{name}.stop_words").STOP_WORDS
+    except ModuleNotFoundError as error:
+        if error.name == "spacy":
+            raise MissingExtraError("local", f"ignore={language!r}") from None
+        raise OptionError(
+            f"there is no list of function words for ignore={language!r}; pass a list of words, or None to keep all"
+        ) from None
+    return {token for word in words for token in spoken(word)}
 
 
 @takes_frames

@@ -310,6 +310,8 @@ def dispersion(
     """
     hits, asked = occurrences(df, queries)
     lengths = _lengths(df, transcripts)
+    if transcripts is None and "term" not in df.columns and several_transcripts(df):
+        transcripts = df  # a recording without an occurrence has a lane, too
     by, lane, names = term_lanes(hits, asked, by, transcripts)
     style.check_lanes(len(names), "lanes", "select some of the transcripts or queries, or choose another by=")
     start = seconds(hits["start_ms"])
@@ -335,10 +337,13 @@ def dispersion(
         top, height = (n / len(asked), 1 / len(asked)) if shared else (0.0, 1.0)
         strokes.append(_strokes(ax, start[of], lane[of] - 0.4 + 0.8 * top, 0.8 * height, until, colors[n]))
     ax.hlines(np.arange(len(names)), 0, ends, color=GREY, linewidth=0.6, alpha=0.6, zorder=0)
+    for n in sorted({*range(len(names))} - {*lane.tolist()}):
+        ax.annotate("no occurrence", (0, n), (4, 2), textcoords="offset points", color=GREY, fontsize="small")
     style.name_lanes(ax, names)
     style.clock_axis(ax, 0, until)
     if shared:
-        style.add_legend(ax, strokes, asked)
+        absent = [f"{name} (no occurrence)" if n not in term else name for n, name in enumerate(asked)]
+        style.add_legend(ax, strokes, absent)
     return ax
 
 
@@ -382,7 +387,7 @@ def term_lanes(
     """
     several = several_transcripts(found)
     if by is None:
-        by = "transcript_id" if several or (transcripts is not None and len(transcripts) > 1) else "term"
+        by = "transcript_id" if several or (transcripts is not None and several_transcripts(transcripts)) else "term"
     if by == "transcript_id":
         require(found, (by,), "dispersion")
         ids = _transcripts(found, transcripts)

@@ -11,6 +11,7 @@ import pandas as pd
 
 from voxframe import analysis
 from voxframe._arrow import takes_frames
+from voxframe._text import quantity
 from voxframe.analysis.recordings import distinct_names
 from voxframe.analysis.speaker_turns import floats, require
 from voxframe.colors import COLORS, GREY, NEGATIVE, POSITIVE, Kind, legend_colors, themed
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST_POINTS = 240  # of a line whose windows the caller does not choose
+
+
+#: Values above which a difference has a probability below 0.05 if there is none (chi-square with one degree, normal).
+_SIGNIFICANT = {"g2": 3.84, "z": 1.96}
 
 
 @takes_frames
@@ -225,7 +230,8 @@ def rates(table: pd.DataFrame, ax: Axes | None = None, *, label: str = "rate") -
         label: Label of the x axis, with the unit.
 
     Returns:
-        The Axes, with one lane per group. A group with fewer than two units has a point without an interval.
+        The Axes, with one lane per group. A group with fewer than two units, such as recordings, has a point
+        without an interval, and says so.
 
     Raises:
         TypeError: `table` is not a DataFrame, or `ax` is not one Axes.
@@ -250,6 +256,9 @@ def rates(table: pd.DataFrame, ax: Axes | None = None, *, label: str = "rate") -
     finite = np.isfinite(low) & np.isfinite(high)
     ax.hlines(y[finite], low[finite], high[finite], color=color, linewidth=2.5, alpha=0.6)
     ax.scatter(rate, y, color=color, s=40, zorder=3)
+    for n in np.flatnonzero(np.isfinite(rate) & ~finite):
+        text = f"no interval: {quantity(int(table['units'].iloc[n]), 'unit')}"
+        ax.annotate(text, (rate[n], n), (8, 0), textcoords="offset points", va="center", color=GREY, fontsize="small")
     style.name_lanes(ax, names)
     ax.margins(x=0.08)
     if (np.fmin(rate, low) < 0).any():
@@ -272,7 +281,9 @@ def keyness(table: pd.DataFrame, ax: Axes | None = None, *, top: int = 10) -> Ax
         top: Number of words per group. Words that are rarer in the group are left out.
 
     Returns:
-        The Axes, with one lane per word and one colour per group; G2 or z on the x axis.
+        The Axes, with one lane per word and one colour per group; G2 or z on the x axis. The number beside a bar is the
+        size of the effect: how many times as frequent the word is in the group (of `keyness`). Bars of words that do
+        not differ significantly (p above 0.05) are hollow.
 
     Raises:
         TypeError: `table` is not a DataFrame, or `ax` is not one Axes.
@@ -299,11 +310,20 @@ def keyness(table: pd.DataFrame, ax: Axes | None = None, *, top: int = 10) -> Ax
     )
     colors = legend_colors(groups, kind=kind_of(group), dark=style.is_dark(ax))
     bars: list[Any] = []
+    lengths, limit = floats(strongest[value]), _SIGNIFICANT[value]
     for name, color in zip(groups, colors, strict=True):
         of = np.flatnonzero((strongest[group] == name).to_numpy(bool))
-        bars.append(ax.barh(of, floats(strongest[value])[of], height=0.72, color=color))
+        faces = np.where(lengths[of] >= limit, color, "none")
+        bars.append(ax.barh(of, lengths[of], height=0.72, color=faces, edgecolor=color))
+    if "log_ratio" in strongest:
+        for y, (length, doublings) in enumerate(zip(lengths, floats(strongest["log_ratio"]), strict=True)):
+            text = f"{2**doublings:.3g} times"
+            ax.annotate(text, (length, y), (4, 0), textcoords="offset points", va="center", fontsize="small")
+        ax.margins(x=0.12)
     style.name_lanes(ax, strongest["ngram"])
-    ax.set_xlabel("z of the log-odds ratio" if value == "z" else "G2 (log-likelihood)")
+    label = "z of the log-odds ratio" if value == "z" else "G2 (log-likelihood)"
+    hollow = f"; hollow: not significant (below {limit})" if (lengths < limit).any() else ""
+    ax.set_xlabel(label + hollow)
     style.add_legend(ax, bars, [str(name) for name in groups])
     if not bars:
         style.say_nothing_to_show(ax)

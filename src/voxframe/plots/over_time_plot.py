@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -110,7 +111,8 @@ def confidence(
         )
         until = max(until, middle.max(initial=0.0))
     style.clock_axis(ax, 0, until)
-    ax.set_ylim(min(0, sure.min(initial=0)), max(1, sure.max(initial=1)) * 1.02)
+    low, high = sure.min(initial=1), max(1, sure.max(initial=1))
+    ax.set_ylim(math.floor(10 * min(low, 0.9)) / 10, high + 0.02 * max(high - low, 0.1))
     ax.set_ylabel("confidence")
     ax.spines[["right", "top"]].set_visible(False)
     if by:
