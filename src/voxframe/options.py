@@ -207,7 +207,7 @@ _GROUPS: dict[str, tuple[Field, ...]] = {
             "How to write recognized words.",
         ),
     ),
-    "Speakers": (
+    "Who speaks": (
         _flag("speaker_labels", "Label the speaker of each word."),
         Field(
             "speakers_expected", values.Integer(1, MAX_SPEAKERS), f"Number of speakers, if known; 1 to {MAX_SPEAKERS}."
@@ -215,7 +215,7 @@ _GROUPS: dict[str, tuple[Field, ...]] = {
         _flag("multichannel", "Transcribe each channel separately: one speaker per channel."),
         _flag("dual_channel", "The same for two channels; the older name of multichannel."),
     ),
-    "Analyses": (
+    "What is it about": (
         _flag("auto_chapters", "Chapters with headlines."),
         _flag("entity_detection", "Names, dates, places and other entities."),
         _flag("sentiment_analysis", "Sentiment of each sentence: positive, neutral or negative."),
@@ -234,7 +234,7 @@ _GROUPS: dict[str, tuple[Field, ...]] = {
         _flag("custom_topics", "Look for your own topics."),
         Field("topics", values.ListOf(values.Text(), "topics"), "Topics to look for with custom_topics.", default=()),
     ),
-    "Privacy": (
+    "Hide personal data": (
         _flag("redact_pii", "Remove personal information from the text."),
         Field(
             "redact_pii_policies",
@@ -251,7 +251,7 @@ _GROUPS: dict[str, tuple[Field, ...]] = {
         _flag("redact_pii_audio", "Also make a copy of the recording in which personal information is beeped out."),
         _choice("redact_pii_audio_quality", RedactedAudioQuality, "mp3", "File format of the copy with beeps."),
     ),
-    "Span and webhook": (
+    "Part and webhook": (
         Field("audio_start_from", values.Integer(0, unit="ms"), "Start at this position, in milliseconds."),
         Field(
             "audio_end_at",

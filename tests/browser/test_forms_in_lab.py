@@ -153,7 +153,7 @@ def test_a_dropped_recording_is_planned_sent_and_fetched(notebook, tmp_path):
     notebook.until("form.drop.paths")
     assert notebook.kernel("form.drop.paths[0].stat().st_size") == len(data)
     form.get_by_role("button", name="Text", exact=True).press("Enter")
-    form.get_by_label("disfluencies").check()
+    form.get_by_label("Keep um and uh").check()
     form.get_by_role("button", name="Plan").press("Enter")
     send = form.get_by_role("button", name="Send 1")
     expect(send).to_be_enabled()
@@ -164,7 +164,7 @@ def test_a_dropped_recording_is_planned_sent_and_fetched(notebook, tmp_path):
     assert notebook.kernel("voxframe.Corpus('sent').table('transcripts')['disfluencies'].to_list()") == [True]
     form.get_by_label("Recordings", exact=True).last.fill("/nowhere/at all.wav")
     form.get_by_role("button", name="Plan").click()
-    expect(form.get_by_role("alert").filter(has_text="/nowhere/at all.wav")).to_be_visible()
+    expect(form.get_by_role("row").filter(has_text="there is no file '/nowhere/at all.wav'")).to_be_visible()
 
 
 def test_a_citation_plays_its_passage(notebook):
@@ -258,7 +258,7 @@ def test_a_typed_key_is_stored_nowhere(notebook, lab):
 def test_every_control_has_a_name_and_styles_are_separate(notebook):
     """Each control has an accessible name, and the styles of one widget do not change another."""
     form = notebook.widget("vf-submit-form")
-    for group in ("Text", "Speakers", "Analyses", "Privacy", "Span and webhook", "Language"):
+    for group in ("Text", "Who speaks", "What is it about", "Hide personal data", "Part and webhook", "Language"):
         form.get_by_role("button", name=group, exact=True).click()
         expect(form.get_by_text(FIRST_HELP[group])).to_be_visible()
         assert [role for role, name in controls(form) if not name.strip()] == []
@@ -267,7 +267,7 @@ def test_every_control_has_a_name_and_styles_are_separate(notebook):
         assert len(found) >= least
         assert [role for role, name in found if not name.strip()] == [], kind
     assert notebook.widget("vf-ask").locator(".vf-prompt").bounding_box()["height"] > 60
-    long = form.locator("label", has_text="language_confidence_threshold").first
+    long = form.locator("label", has_text="Least certainty of it").first
     assert long.evaluate("label => label.scrollWidth <= label.clientWidth")
 
 

@@ -8,6 +8,7 @@ import voxframe
 from voxframe.client.stream import messages
 from voxframe.errors import OptionError
 from voxframe.widgets import LiveTranscript
+from voxframe.widgets.embedded_player import RecordingFinder
 from voxframe.widgets.live_transcript import BrowserSound
 
 CANARY = "canary-5f1b0c77d2"
@@ -22,8 +23,11 @@ def live(service):
 
 
 @pytest.mark.speech
-def test_a_file_is_streamed_with_partials_and_finals(live, short):
-    """Partials are replaced and finals stay; the DataFrames are those of the session; the code gives the same text."""
+def test_a_file_is_streamed_with_partials_and_finals(live, short, corpus):
+    """Partials are replaced and finals stay; the DataFrames are those of the session; the code gives the same text.
+
+    `save` adds the words and the place of the sound to a corpus, where the search finds and plays them.
+    """
     partials = []
     live.observe(lambda change: partials.append(change["new"]), "_partial")
     live.file = str(short)
@@ -39,8 +43,14 @@ def test_a_file_is_streamed_with_partials_and_finals(live, short):
     names: dict = {"given": live._client}
     exec(live.code.replace("voxframe.connect()", "given"), names)
     assert " ".join(filter(None, names["result"]["text"])) == live.text
+    (name,) = live.save(corpus)
+    assert corpus.table("words", name)["text"].tolist() == live.words["text"].tolist()
+    assert corpus.jobs().set_index("recording").loc[name, ["source", "state"]].tolist() == [str(short), "completed"]
+    assert RecordingFinder(corpus).playable(name) == str(short)
     live._on_browser_message(None, {"do": "clear"}, [])
     assert (live._finals, len(live.result)) == ([], 0)
+    with pytest.raises(OptionError, match="nothing to save"):
+        live.save(corpus)
 
 
 def test_a_final_leaves_the_partial_of_the_next_utterance(live):
@@ -66,7 +76,7 @@ def test_a_final_leaves_the_partial_of_the_next_utterance(live):
 
 
 @pytest.mark.speech
-def test_sound_of_a_browser_is_transcribed_until_stopped(live, short):
+def test_sound_of_a_browser_is_transcribed_until_stopped(live, short, corpus):
     """Blocks of samples become text; Stop ends the session, and samples sent before are still transcribed."""
     with wave.open(str(short)) as file:
         rate, samples = file.getframerate(), file.readframes(file.getnframes())
@@ -81,6 +91,9 @@ def test_sound_of_a_browser_is_transcribed_until_stopped(live, short):
     assert not live.running
     assert live.text
     assert "voxframe.microphone()" in live.code
+    (name,) = live.save(corpus)
+    with wave.open(RecordingFinder(corpus).playable(name)) as file:
+        assert (file.getframerate(), file.readframes(file.getnframes())) == (rate, samples)
 
 
 @pytest.mark.speech

@@ -1,4 +1,5 @@
 import json
+import re
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
@@ -10,7 +11,7 @@ from voxframe.corpus.job import new_job
 from voxframe.errors import CorpusWarning, OptionError
 from voxframe.options import FIELDS
 from voxframe.widgets import SubmitForm
-from voxframe.widgets.option_fields import Presets, format_input, kind_of, parse_form, parse_input
+from voxframe.widgets.option_fields import LABELS, Presets, format_input, kind_of, parse_form, parse_input
 from voxframe.widgets.submit_parts import FileDrop, _row, safe_name
 
 CANARY = "canary-5f1b0c77d2"
@@ -28,6 +29,8 @@ def test_every_option_has_a_field_and_help():
     """The form has a field and a help text for every option of a job."""
     assert {name for name, field in FIELDS.items() if field.group} == set(FIELDS) - {"audio_url"}
     assert all(field.help.endswith((".", "dicarlo, di carlo")) for field in FIELDS.values())
+    assert set(LABELS) == set(FIELDS) - {"audio_url"}
+    assert len(set(LABELS.values())) == len(LABELS)
 
 
 def test_fields_become_options():
@@ -81,6 +84,28 @@ def test_nothing_is_sent_before_the_plan(form, short):
     assert "press Plan first" in form.error
     with pytest.warns(CorpusWarning, match="there is no corpus in"):
         assert len(form.result) == 0
+
+
+def test_a_missing_or_damaged_file_has_a_row_and_stops_no_other(form, short, tmp_path):
+    """The plan has a row per file: one that is missing or empty is left out, and one without sound is named."""
+    broken, empty, missing = tmp_path / "broken.mp3", tmp_path / "empty.mp3", tmp_path / "nowhere" / "gone.mp3"
+    broken.write_bytes(b"this is no sound")
+    empty.touch()
+    form.inputs.value = "\n".join(map(str, (missing, short, broken, empty)))
+    form.plan()
+    form.wait(30)
+    assert form.error == ""
+    rows = re.findall(r"<tr>(<td.*?)</tr>", form._planned.value)
+    shown = {re.findall(r">([^<>]+)</td>", row)[0]: re.sub("<[^>]+>", " ", row) for row in rows}
+    assert set(shown) == {"gone.mp3", short.name, "broken.mp3", "empty.mp3"}
+    assert "left out" in shown["gone.mp3"]
+    assert "there is no file" in shown["gone.mp3"]
+    assert "will be sent" in shown[short.name]
+    assert "0:03" in shown[short.name]
+    assert "no sound was found in it" in shown["broken.mp3"]
+    assert "left out" in shown["empty.mp3"]
+    assert "is empty" in shown["empty.mp3"]
+    assert form._send_button.description == "Send 2"
 
 
 def test_a_change_while_the_plan_is_made_discards_it(form, short, monkeypatch):
@@ -283,6 +308,8 @@ def test_dropped_files_arrive_in_chunks_under_safe_names(tmp_path):
     assert [path.parent for path in drop.paths] == [tmp_path / "dropped"] * 3
     assert [path.name for path in drop.paths][:2] == ["talk.wav", "talk (2).wav"]
     assert drop.paths[0].read_bytes() == data
+    assert drop._notes["talk.wav"] == [True, "empty: there is no audio to send"]
+    assert "it may be damaged" in drop._notes[HOSTILE][1]
     assert len(str(drop.get_state())) < 50_000
     assert "<img" not in drop.static_html()
     drop._on_browser_message(None, {"do": "remove", "n": 0}, [])

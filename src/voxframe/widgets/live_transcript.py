@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import os
 import queue
+import tempfile
 import threading
+import time
+import wave
+import weakref
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Unpack
 
 import pandas as pd
@@ -16,7 +23,11 @@ from voxframe.client import Client, connect
 from voxframe.client.stream import Stream
 from voxframe.client.stream.messages import Final, Message, Partial
 from voxframe.client.stream.stream_options import StreamOptions, check
-from voxframe.corpus.services import check_client
+from voxframe.corpus import Corpus
+from voxframe.corpus.batch.media import identify
+from voxframe.corpus.corpus import chosen_corpus
+from voxframe.corpus.job import new_job
+from voxframe.corpus.services import check_client, service_name
 from voxframe.errors import AudioError, OptionError
 from voxframe.loaders import load_stream, load_stream_words
 from voxframe.validators import shown
@@ -37,6 +48,8 @@ class BrowserSound:
 
     def __init__(self, sample_rate: int) -> None:
         self.sample_rate = sample_rate
+        self._samples = tempfile.TemporaryFile()  # noqa: SIM115  open as long as this object lives
+        weakref.finalize(self, self._samples.close)
         self._blocks: queue.Queue[bytes | None] = queue.Queue(_MAX_BLOCKS)
 
     def put(self, samples: bytes) -> bool:
@@ -46,6 +59,14 @@ class BrowserSound:
             self._blocks.get_nowait()
         self._blocks.put_nowait(samples[: len(samples) // 2 * 2])
         return accepted
+
+    def write(self, path: Path) -> None:
+        """Write the samples that were sent as a WAV file."""
+        self._samples.seek(0)
+        with wave.open(str(path), "wb") as file:
+            file.setparams((1, 2, self.sample_rate, 0, "NONE", ""))
+            while block := self._samples.read(1 << 20):
+                file.writeframes(block)
 
     def end(self) -> None:
         """End the stream."""
@@ -61,6 +82,7 @@ class BrowserSound:
                 return
             if block is None:
                 return
+            self._samples.write(block)
             yield block
 
 
@@ -68,11 +90,12 @@ class LiveTranscript(ScriptedWidget):
     """Real-time transcription: partial results in grey, then final results.
 
     The browser asks for permission to use the microphone, and allows it only on https and localhost. The sound goes to
-    the kernel and from there to the service; it is not stored. While a cell runs, up to a minute of sound is buffered.
-    `result` and `words` are available at any time.
+    the kernel and from there to the service; only `save` stores it. While a cell runs, up to a minute of sound is
+    buffered. `result` and `words` are available at any time.
 
     Args:
         client: Client of the service. None (default): `voxframe.connect()`.
+        corpus: Corpus for `save` and the button "Save". None (default): the default corpus.
         file: Path of a recording to stream instead.
         title: Title of the widget.
         **options: Session options of `Client.stream`, such as `word_boost`.
@@ -98,11 +121,15 @@ class LiveTranscript(ScriptedWidget):
     busy = traitlets.Unicode("").tag(sync=True)
     _finals: Any = traitlets.List().tag(sync=True)
     _partial = traitlets.Unicode("").tag(sync=True)
+    # Start of the running session: Unix time in ms.
+    _since = traitlets.Int(0).tag(sync=True)
+    _saved = traitlets.Unicode("").tag(sync=True)
 
     def __init__(
         self,
         client: Client | None = None,
         *,
+        corpus: Corpus | None = None,
         file: str | os.PathLike[str] = "",
         title: str = "Live transcript",
         **options: Unpack[StreamOptions],
@@ -115,7 +142,9 @@ class LiveTranscript(ScriptedWidget):
         check_client(client, "stream")
         check(options)
         self._client, self._options = client, options
+        self._corpus = corpus if corpus is None else chosen_corpus(corpus)
         self._sessions: list[Stream] = []
+        self._sources: list[tuple[BrowserSound | str, datetime]] = []  # of each session, with its start
         self._session: Stream | None = None  # the running one
         self._stopped = False  # True if it was stopped, also while it was connecting
         self._browser_sound: BrowserSound | None = None
@@ -194,7 +223,58 @@ class LiveTranscript(ScriptedWidget):
         """
         if self.running:
             raise OptionError("a session is running; stop it first")
-        self._sessions, self._finals, self._partial = [], [], ""
+        self._sessions, self._sources, self._finals, self._partial = [], [], [], ""
+
+    def save(self, corpus: Corpus | None = None) -> list[str]:
+        """Add the transcript of each session to a corpus, with its sound.
+
+        Sound of the microphone is written to the folder `live` of the corpus; a file stays where it is.
+
+        Args:
+            corpus: The corpus. None (default): the one given to the widget, otherwise the default corpus.
+
+        Returns:
+            The names of the new recordings, such as "live-2026-05-04-101500". A session without words is left out.
+
+        Raises:
+            OptionError: A session is running, or nothing was transcribed.
+            CorpusError: The corpus cannot be written.
+        """
+        if self.running:
+            raise OptionError("a session is running; stop it first")
+        corpus = self._corpus or Corpus() if corpus is None else chosen_corpus(corpus)
+        assert self._client is not None or not self._sessions
+        names = []
+        for session, (source, start) in zip(self._sessions, self._sources, strict=True):
+            words = load_stream_words(session.messages, finals_only=True) if session.messages else pd.DataFrame()
+            if words.empty:
+                continue
+            name = f"live-{start.astimezone():%Y-%m-%d-%H%M%S}"
+            path = Path(source) if isinstance(source, str) else Path(str(corpus.path)) / "live" / f"{name}.wav"
+            if not isinstance(source, str):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                source.write(path)
+            self._add(corpus, name, words, path)
+            names.append(name)
+        if not names:
+            raise OptionError("there is nothing to save: no session has words")
+        self._saved = f"saved as {', '.join(names)}"
+        return names
+
+    def _add(self, corpus: Corpus, name: str, words: pd.DataFrame, path: Path) -> None:
+        """Add a session to a corpus, with a job that tells where its sound is."""
+        rows = words[["text", "start_ms", "end_ms", "confidence"]].set_axis(
+            ["text", "start", "end", "confidence"], axis=1
+        )
+        spoken = rows.astype(object).where(rows.notna(), None).to_dict("records")
+        payload = {"id": name, "status": "completed", "text": join_words(words["text"]), "words": spoken}
+        corpus.add(payload, progress=False)
+        path = path.expanduser().absolute()
+        media = identify(str(path), corpus.parts.ledger, measure=True)
+        options = {"stream": True}  # a later job of the same sound has others, so it is not taken for this one
+        service = service_name(self._client or connect())
+        job = new_job(str(path), media.identity, options, service, state="completed", recording=name)
+        corpus.parts.ledger.save(replace(job, transcript_id=name, audio_duration_s=media.audio_duration_s))
 
     def wait(self, timeout: float | None = None) -> None:
         """Wait until no session is running; after `timeout` seconds, raise a TimeoutError."""
@@ -222,8 +302,10 @@ class LiveTranscript(ScriptedWidget):
             options: StreamOptions = {**self._options, "on_partial": self._on_partial, "on_final": self._on_final}
             session = self._client.stream(source, **options)
             self._sessions.append(session)
+            self._sources.append((source, datetime.now(UTC)))
             session.start()
             self._session = session
+            self._since = round(time.time() * 1000)
             self.busy = "listening" if self._source_kind == "microphone" else "streaming"
             if self._stopped and self._browser_sound is None:  # while it connected
                 session.terminate()
@@ -240,7 +322,10 @@ class LiveTranscript(ScriptedWidget):
         if final.end_ms is None or self._partial_ms < final.end_ms:
             self._partial = ""
         if final.text:
-            self._finals = [*self._finals, {"text": final.text, "start_ms": final.start_ms}]
+            self._finals = [
+                *self._finals,
+                {"text": final.text, "start_ms": final.start_ms, "session": len(self._sessions)},
+            ]
 
     def _on_browser_message(self, _: Any, message: Any, buffers: Any) -> None:
         """Handle audio or a click from the browser."""
@@ -265,6 +350,8 @@ class LiveTranscript(ScriptedWidget):
             self.stop()
         elif do == "clear":
             self.clear()
+        elif do == "save":
+            self.save()
 
 
 def _clock(final: dict[str, Any]) -> str:

@@ -20,7 +20,48 @@ from voxframe.widgets.base import ScriptedWidget, escaped
 
 _KINDS: Mapping[type, str] = {Boolean: "flag", Choice: "choice", Integer: "whole", Number: "part"}
 _HELP = 'style="opacity:0.75;line-height:1.4;display:block"'
-_WIDE = {"description_width": "220px"}  # the longest name
+_WIDE = {"description_width": "190px"}  # the longest label
+#: What an option is called in the form; its name is small print.
+LABELS: Mapping[str, str] = {
+    "language_code": "Language",
+    "language_detection": "Detect the language",
+    "language_confidence_threshold": "Least certainty of it",
+    "speech_model": "Model",
+    "speech_threshold": "Least share of speech",
+    "punctuate": "Punctuation",
+    "format_text": "Capitals and numbers",
+    "disfluencies": "Keep um and uh",
+    "filter_profanity": "Hide swear words",
+    "word_boost": "Words to expect",
+    "boost_param": "How strongly",
+    "custom_spelling": "Spellings",
+    "speaker_labels": "Tell speakers apart",
+    "speakers_expected": "Number of speakers",
+    "multichannel": "One speaker per channel",
+    "dual_channel": "Two channels (older name)",
+    "auto_chapters": "Chapters",
+    "entity_detection": "Names, places, dates",
+    "sentiment_analysis": "Mood of each sentence",
+    "auto_highlights": "Key phrases",
+    "iab_categories": "Topics",
+    "content_safety": "Sensitive subjects",
+    "content_safety_confidence": "Least certainty of them",
+    "summarization": "Summary",
+    "summary_model": "Style of the summary",
+    "summary_type": "Form of the summary",
+    "custom_topics": "Topics of your own",
+    "topics": "Your topics",
+    "redact_pii": "Hide it in the text",
+    "redact_pii_policies": "Kinds to hide",
+    "redact_pii_sub": "What replaces it",
+    "redact_pii_audio": "Beep it out, too",
+    "redact_pii_audio_quality": "Format of that file",
+    "audio_start_from": "Start (ms)",
+    "audio_end_at": "End (ms)",
+    "webhook_url": "URL to call at the end",
+    "webhook_auth_header_name": "Name of its header",
+    "webhook_auth_header_value": "Value of its header",
+}
 
 
 #: Options that presets leave out: one is a secret, and the others are useless without it.
@@ -164,7 +205,7 @@ class OptionFields(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no 
             for option in (field for field in FIELDS.values() if field.group == group):
                 field = self.fields[option.name] = _input_widget(option, field_layout)
                 field.observe(lambda _: on_change(), "given" if option.secret else "value")
-                text = f"<span {_HELP}>{escaped(_help(option))}</span>"
+                text = f"<span {_HELP}>{escaped(_help(option))} <small><code>{option.name}</code></small></span>"
                 children += [field, ipywidgets.HTML(text, layout=help_layout)]
             pages[group] = ipywidgets.GridBox(children, layout=grid)
         self._groups = ipywidgets.ToggleButtons(
@@ -198,7 +239,7 @@ class OptionFields(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no 
 
 def _input_widget(field: Field, layout: Any) -> ipywidgets.Widget:
     kind = kind_of(field)
-    common = {"description": field.name, "tooltip": _help(field), "style": _WIDE, "layout": layout}
+    common = {"description": LABELS[field.name], "tooltip": _help(field), "style": _WIDE, "layout": layout}
     if kind == "flag":
         return ipywidgets.Checkbox(value=field.default, indent=True, **common)
     if kind == "choice":
@@ -209,7 +250,7 @@ def _input_widget(field: Field, layout: Any) -> ipywidgets.Widget:
     if kind == "list":
         return ipywidgets.Textarea(rows=3, **common)
     if kind == "secret":
-        widget = SecretField(field.name, help=_help(field))
+        widget = SecretField(LABELS[field.name], help=_help(field))
         widget.add_class("vf-option")
         return widget
     default = f"default: {field.default}" if field.default not in (None, "") else ""

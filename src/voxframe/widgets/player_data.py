@@ -184,22 +184,21 @@ class AnnotationStore:
     def changes(self) -> list[dict[str, Any]]:
         """Return the changes of text and turns that are active or can be redone, oldest first."""
         history = self.corpus.corrections.history(self.transcript_id)
-        active = history.loc[history["undone"].isna(), "change"].max() if len(history) else 0
-        last = 0 if pd.isna(active) else active
+        last = max(history.loc[history["undone"].isna(), "change"].tolist(), default=0)
         rows = []
-        for change, edits in history.groupby("change"):
-            edit, undone = edits.iloc[0], bool(edits["undone"].notna().all())
-            if undone and int(change) < last:
+        for edit in history.drop_duplicates("change").astype(object).to_dict("records"):
+            redo = bool(history.loc[history["change"] == edit["change"], "undone"].notna().all())
+            if redo and edit["change"] < last:
                 continue  # a later change replaced it
             rows.append(
                 {
-                    "change": int(change),
+                    "change": int(edit["change"]),
                     "action": edit["action"],
-                    "turn": -1 if pd.isna(edit["utterance_idx"]) else int(edit["utterance_idx"]),
+                    "turn": int(edit["utterance_idx"]),
                     "text": "" if pd.isna(edit["text"]) else edit["text"],
                     "author": "" if pd.isna(edit["author"]) else edit["author"],
                     "made": "" if pd.isna(edit["made"]) else edit["made"].isoformat(),
-                    "redo": undone,
+                    "redo": redo,
                 }
             )
         return rows

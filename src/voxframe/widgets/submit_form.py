@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,16 @@ import ipywidgets
 import pandas as pd
 import traitlets
 
-from voxframe._text import PLAIN
+from voxframe._text import PLAIN, clock, masked
 from voxframe.client import Client, connect
 from voxframe.corpus import Corpus
+from voxframe.corpus.addresses import is_address, is_remote
+from voxframe.corpus.batch.media import expand
 from voxframe.corpus.batch.plan import TO_SEND, Plan
 from voxframe.corpus.corpus import chosen_corpus
 from voxframe.corpus.job import PENDING
 from voxframe.corpus.services import check_client
-from voxframe.errors import OptionError, ServiceError, SettingsError
+from voxframe.errors import AudioError, AudioNotFoundError, OptionError, ServiceError, SettingsError
 from voxframe.options import check
 from voxframe.settings import resolve
 from voxframe.widgets.base import (
@@ -33,7 +36,7 @@ from voxframe.widgets.base import (
     with_static_html,
 )
 from voxframe.widgets.option_fields import OptionFields, Presets, SecretField
-from voxframe.widgets.submit_parts import FileDrop, JobTable
+from voxframe.widgets.submit_parts import MAX_ROWS, FileDrop, JobTable, damage
 
 #: Recordings submitted per call: up to this many are still sent after "Stop sending".
 _BATCH_SIZE = 4
@@ -262,11 +265,14 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
         if not self.sources:
             raise OptionError("there are no recordings yet; drop files, or enter paths or URLs")
         changes = self._changes
-        self._plan = plan = self._corpus.plan(self.sources, client=self._service(), progress=False, **self.options)
+        sources, missing = _existing(self.sources)
+        if not sources:
+            raise AudioNotFoundError("\n".join(missing.values()))
+        self._plan = plan = self._corpus.plan(sources, client=self._service(), progress=False, **self.options)
         if changes != self._changes:  # it would be sent with options that were not planned
             self._plan = None
             raise OptionError("the form was changed while the recordings were read; press Plan again")
-        self._show_plan(repr(plan))
+        self._planned.value = _plan_table(plan, missing)
         self._send_button.description = f"Send {plan.to_send}" if plan.to_send else "Nothing to send"
         self._send_button.disabled = not plan.to_send
 
@@ -349,6 +355,56 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
         self._pane.value = f'<div role="alert" {PLAIN} style="{_ALERT}">{text}</div>' if text else ""
 
 
+#: What happens to a recording, by its verdict.
+_VERDICTS = {
+    "new": "will be sent",
+    "new_options": "will be sent again, with other options (a new job)",
+    "pending": "will be sent (planned before)",
+    "known": "not sent again: it was sent with these options",
+    "failed": "failed before: press Retry below",
+    "uncertain": "may have been sent: see below",
+}
+
+
+def _existing(sources: list[str]) -> tuple[list[str], dict[str, str]]:
+    """Return the sources that exist, and the messages of the others by source."""
+    existing, missing = list[str](), dict[str, str]()
+    for source in sources:
+        try:
+            for recording in expand(source):
+                path = recording.source
+                if not is_address(path) and not is_remote(path) and not Path(path).exists():
+                    raise AudioNotFoundError(f"there is no file {path!r}; check its path")
+            existing.append(source)
+        except AudioError as e:
+            missing[source] = str(e)
+    return existing, missing
+
+
+def _plan_table(plan: Plan, missing: Mapping[str, str]) -> str:
+    """Return a plan as HTML: a summary, and a row per recording."""
+    rows = [(source, "left out", "", message) for source, message in missing.items()]
+    for step in plan.steps:
+        seconds = step.job.audio_duration_s
+        length = "" if seconds is None else clock(seconds)
+        problem = (step.job.error or "") if step.verdict == "unreadable" else ""
+        if step.verdict in TO_SEND and seconds is None:
+            problem = damage(step.source)
+        rows.append((masked(step.source), _VERDICTS.get(step.verdict, "left out"), length, problem))
+    more = f"<p>and {len(rows) - MAX_ROWS:,} more</p>" if len(rows) > MAX_ROWS else ""
+    body = "".join(
+        f'<tr><td {_CELL} title="{escaped(source)}">{escaped(Path(source).name or source)}</td>'
+        f"<td {_CELL}>{escaped(verdict)}{f'<br><span style={_BAD!r}>{escaped(why)}</span>' if why else ''}</td>"
+        f"<td {_CELL}>{length}</td></tr>"
+        for source, verdict, length, why in rows[:MAX_ROWS]
+    )
+    head = "".join(f'<th scope="col" {_CELL}>{name}</th>' for name in ("Recording", "What happens", "Length"))
+    summary = escaped(repr(plan).partition("\n")[0])
+    return f'<div {PLAIN} style="margin:4px 8px"><p>{summary}</p><table><tr>{head}</tr>{body}</table>{more}</div>'
+
+
+_BAD = "color:light-dark(#a51d2d,#ff9aa2)"
+_CELL = 'style="text-align:start;vertical-align:top;padding:1px 12px 1px 0;overflow-wrap:anywhere"'
 _SECRET = "webhook_auth_header_value"  # noqa: S105  a name
 _NARROW = ipywidgets.Layout(width="auto")
 _LABELLED = {"description_width": "90px"}

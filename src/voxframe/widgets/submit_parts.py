@@ -6,12 +6,15 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
 import traitlets
 
 from voxframe._text import clock, masked
+from voxframe.corpus.addresses import is_address, is_remote
+from voxframe.corpus.batch.media import duration_s
 from voxframe.corpus.job import LOST, PENDING, Job
 from voxframe.errors import AudioError
 from voxframe.widgets.base import ScriptedWidget, escaped, show_errors
@@ -31,6 +34,8 @@ class FileDrop(ScriptedWidget):
     styles = ("fields", "file_drop")
 
     names = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    # Length or problem of each file, by its name.
+    _notes = traitlets.Dict().tag(sync=True)
 
     def __init__(self, folder: Path) -> None:
         super().__init__(title="Recordings")
@@ -89,6 +94,9 @@ class FileDrop(ScriptedWidget):
         path = _unused_path(self._folder, path.name)  # another upload may have taken the name meanwhile
         Path(file.name).replace(path)
         self.paths.append(path)
+        problem = damage(str(path))
+        length = None if problem else duration_s(str(path))
+        self._notes = {**self._notes, name: [bool(problem), problem or ("" if length is None else clock(length))]}
         self.names = [*self.names, name]
         self.send({"do": "done", "key": key})
 
@@ -103,6 +111,17 @@ class FileDrop(ScriptedWidget):
         if 0 <= n < len(self.names):
             del self.paths[n]
             self.names = [name for place, name in enumerate(self.names) if place != n]
+
+
+def damage(source: str) -> str:
+    """Return why a local file is probably no recording; empty if it looks like one, or if PyAV is not installed."""
+    if is_address(source) or is_remote(source):
+        return ""
+    if Path(source).stat().st_size == 0:
+        return "empty: there is no audio to send"
+    if find_spec("av") is None or duration_s(source) is not None:
+        return ""
+    return "no sound was found in it; it may be damaged"
 
 
 def safe_name(name: str) -> str:

@@ -24,7 +24,7 @@ const ASK_KEYS = [
 
 function renderAskPanel({ model, el, signal }) {
   const root = frame("vf-ask", model.get("title"));
-  const { pane, guard, send } = errorPane(model);
+  const { pane, guard, send } = errorPane(model, { needsKernel: true });
   const serial = Math.random().toString(36).slice(2);
   const kinds = h("div", { class: "vf-chips", role: "group", "aria-label": "Task" });
   for (const [task, [name]] of Object.entries(ASK_TASKS))

@@ -61,8 +61,14 @@ function frame(kind, label) {
   return h("div", { class: `voxframe ${kind}`, role: "group", "aria-label": label });
 }
 
-/** Creates the error pane below a widget: it shows errors of the kernel and of this page. */
-function errorPane(model) {
+/** What `put` says if there is no kernel, by model; not of widgets whose changes work without one. */
+const panes = new WeakMap();
+
+/**
+ * Creates the error pane below a widget: it shows errors of the kernel and of this page. With `needsKernel`, it also
+ * says that a change of a trait had no effect.
+ */
+function errorPane(model, { needsKernel = false } = {}) {
   const pane = h("div", { class: "vf-error", role: "alert", hidden: true });
   let own = "";
   const show = () => {
@@ -72,6 +78,10 @@ function errorPane(model) {
   };
   model.on("change:error", show);
   show();
+  if (needsKernel) panes.set(model, () => {
+    own = KERNEL_GONE;
+    show();
+  });
   return {
     pane,
     say(message) {
@@ -210,6 +220,7 @@ function sharp(canvas, width, height) {
 function put(model, values) {
   for (const [name, value] of Object.entries(values)) model.set(name, value);
   model.save_changes();
+  if (panes.has(model) && kernelGone(model)) panes.get(model)();
 }
 
 /** Creates the list of keyboard shortcuts of a widget and the button that shows it; the key "?" shows it, too. */

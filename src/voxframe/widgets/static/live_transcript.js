@@ -75,7 +75,7 @@ const MICROPHONE_ERRORS = { NotAllowedError: "Microphone access was denied. Allo
 
 function renderLiveTranscript({ model, el, signal }, microphone) {
   const root = frame("vf-live", model.get("title"));
-  const { pane, say, guard, send } = errorPane(model);
+  const { pane, say, guard, send } = errorPane(model, { needsKernel: true });
   const listen = h("button", { type: "button", class: "vf-button vf-do", onclick: guard(() => {
     say("");
     microphone.start().catch((error) => say(MICROPHONE_ERRORS[error.name] ?? error.message));
@@ -84,9 +84,11 @@ function renderLiveTranscript({ model, el, signal }, microphone) {
   const stream = h("button", { type: "button", class: "vf-button", onclick: guard(() => send({ do: "file", file: path.value })) }, "Stream file");
   const stop = h("button", { type: "button", class: "vf-button", onclick: guard(() => send({ do: "stop" })) }, "Stop");
   const clear = h("button", { type: "button", class: "vf-button", onclick: guard(() => send({ do: "clear" })) }, "Clear");
+  const save = h("button", { type: "button", class: "vf-button", title: "Add the transcript and its sound to the corpus", onclick: guard(() => send({ do: "save" })) }, "Save");
+  const elapsed = h("span", { class: "vf-status vf-elapsed", role: "timer", "aria-label": "Time of the session" });
   const meter = h("meter", { min: "0", max: "1", value: "0", "aria-label": "Microphone level" });
   const busy = h("span", { class: "vf-status", role: "status" });
-  const bar = h("div", { class: "vf-bar" }, h("strong", { class: "vf-title" }, model.get("title")), listen, path, stream, stop, meter, busy, h("span", { class: "vf-space" }), clear);
+  const bar = h("div", { class: "vf-bar" }, h("strong", { class: "vf-title" }, model.get("title")), listen, path, stream, stop, elapsed, meter, busy, h("span", { class: "vf-space" }), save, clear);
   const finals = h("div", { class: "vf-finals", role: "log", "aria-label": "Transcript", tabindex: "0" });
   const partial = h("p", { class: "vf-partial", "aria-hidden": "true" });
   const paper = h("div", { class: "vf-paper" }, finals, partial);
@@ -102,8 +104,11 @@ function renderLiveTranscript({ model, el, signal }, microphone) {
   const showFinals = guard(() => follow(() => {
     const given = model.get("_finals");
     if (given.length < finals.children.length) finals.replaceChildren();
-    for (const final of given.slice(finals.children.length))
-      finals.append(h("p", {}, h("time", { class: "vf-status" }, final.start_ms == null ? "" : clock(final.start_ms)), h("span", {}, final.text)));
+    for (const [n, final] of given.entries()) {
+      if (n < finals.children.length) continue;
+      const before = given[n - 1]?.session ?? final.session;
+      finals.append(h("p", { class: final.session === before ? null : "vf-session", "data-session": `Session ${final.session}` }, h("time", { class: "vf-status" }, final.start_ms == null ? "" : clock(final.start_ms)), h("span", {}, final.text)));
+    }
     empty();
   }));
   const showPartial = guard(() => follow(() => {
@@ -115,9 +120,15 @@ function renderLiveTranscript({ model, el, signal }, microphone) {
     const running = model.get("running");
     for (const button of [listen, stream, clear, path]) button.disabled = running;
     stop.disabled = !running;
-    busy.textContent = model.get("busy") ? `${model.get("busy")} …` : "";
+    save.disabled = running || !model.get("_finals").length;
+    busy.textContent = model.get("busy") ? `${model.get("busy")} …` : model.get("_saved");
     if (document.activeElement !== path) path.value = model.get("file");
   });
+  const tick = () => {
+    if (model.get("running") && model.get("_since")) elapsed.textContent = clock(Math.max(0, Date.now() - model.get("_since")));
+  };
+  const timer = setInterval(tick, 250);
+  signal.addEventListener("abort", () => clearInterval(timer));
   const level = () => {
     meter.hidden = !microphone.stream;
     meter.value = microphone.level;
@@ -125,7 +136,7 @@ function renderLiveTranscript({ model, el, signal }, microphone) {
   microphone.addEventListener("level", level, { signal });
   model.on("change:_finals", showFinals);
   model.on("change:_partial", showPartial);
-  for (const name of ["running", "busy", "file"]) model.on(`change:${name}`, showState);
+  for (const name of ["running", "busy", "file", "_finals", "_saved"]) model.on(`change:${name}`, showState);
   showFinals();
   showPartial();
   showState();

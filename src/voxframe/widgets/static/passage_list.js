@@ -2,7 +2,7 @@
 
 function renderPassageList({ model, el, signal }) {
   const root = frame("vf-passages", model.get("title"));
-  const { pane, guard, send } = errorPane(model);
+  const { pane, guard, send } = errorPane(model, { needsKernel: true });
   const { lines, show } = passageLines("Passages", guard, (row) => send({ do: "row", row }));
   const status = h("span", { class: "vf-status", role: "status" });
   const more = h("button", { type: "button", class: "vf-button vf-more", onclick: guard(() => put(model, { limit: model.get("limit") + 200 })) });

@@ -1,7 +1,7 @@
 // A password field. Its text goes to the kernel in one message when the field is left, and is never in the model.
 
 function renderSecretField({ model, el, signal }) {
-  const { pane, guard } = errorPane(model);
+  const { pane, guard, send: pass } = errorPane(model);
   const field = h("input", { class: "vf-input", type: "password", title: model.get("help") || false, autocomplete: "off", spellcheck: "false" });
   const state = h("span", { class: "vf-hint", role: "status" });
   const clear = h("button", { type: "button", class: "vf-button", onclick: guard(() => send("")) }, "Clear");
@@ -9,7 +9,7 @@ function renderSecretField({ model, el, signal }) {
   root.append(h("label", { class: "vf-labelled" }, h("span", { class: "vf-what" }, model.get("title")), field), state, clear, pane);
   el.append(root);
   const send = (text) => {
-    model.send({ text });
+    pass({ text });
     field.value = "";
   };
   field.addEventListener("change", guard(() => field.value && send(field.value)));

@@ -13,7 +13,7 @@ const COUNTED_BY = { transcript_id: "Transcripts", speaker: "Speakers", speaker_
 
 function renderWordSearch({ model, el, signal }) {
   const root = frame("vf-word-search", model.get("title"));
-  const { pane, guard, send } = errorPane(model);
+  const { pane, guard, send } = errorPane(model, { needsKernel: true });
   const found = () => model.get("_found");
   const number = (n) => n.toLocaleString("en-US");
   const plural = (n, what) => `${number(n)} ${what}${n === 1 ? "" : what.endsWith("h") ? "es" : "s"}`;
