@@ -12,9 +12,10 @@ import os
 import queue
 import subprocess
 import sys
-import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent import futures
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple, NoReturn, Self, TypeAlias, get_args
@@ -32,8 +33,7 @@ from voxframe.settings import cores
 
 #: Number and size of tasks; for more, starting other processes is worth its time.
 _FEW, _SMALL = 32, 16 << 20
-_QUEUED = 2  # lists of tasks for each other process that wait here to be sent
-_AHEAD = 2  # lists of tasks that another process has or is being sent
+_QUEUED = 3  # lists of tasks that each other process performs, or that wait here for it
 #: pyarrow imports pandas if it is installed. Without it, another process starts in a third of the time.
 _PROGRAM = """
 import sys
@@ -62,15 +62,15 @@ class Task(NamedTuple):
     document: Any = None  # result of `frames.decode_transcript` for the payload; another process decodes it again
 
 
-#: Number of a call of `StoringProcesses.do`, and its tasks.
-_Tasks: TypeAlias = tuple[int, list[Task]]
-
-
 class Result(NamedTuple):
     """Result of a task: False if nothing had to be done, and the reason if it failed."""
 
     done: bool
     error: str | None = None
+
+
+#: Results of tasks, and the warnings as category and text.
+_Answer: TypeAlias = "tuple[list[Result], list[tuple[str, str]]]"
 
 
 def perform(archive: Archive, batch: TableBatch, tasks: Sequence[Task]) -> list[Result]:
@@ -124,11 +124,10 @@ class StoringProcesses:
         self._archive, self._here = archive, TableBatch(archive)
         self._others = (processes or cores()) - 1
         self._count, self._expected, self._bytes = 0, expected, 0
-        self._tasks: queue.Queue[_Tasks | None] = queue.Queue(_QUEUED * max(1, self._others))
-        self._results: queue.SimpleQueue[_Answer | Exception] = queue.SimpleQueue()
-        self._busy: dict[int, _Busy] = {}
-        self._children: list[subprocess.Popen[bytes]] = []
-        self._threads: list[threading.Thread] = []
+        self._children: list[_Child] = []
+        self._free: queue.SimpleQueue[_Child] = queue.SimpleQueue()
+        self._threads = ThreadPoolExecutor(max(1, self._others), "voxframe-storing")  # one for each child
+        self._sent: dict[Future[_Answer], tuple[Sequence[Task], Callable[[int, Result], None]]] = {}
 
     def __enter__(self) -> Self:
         self._pool = pa.default_memory_pool()
@@ -140,23 +139,26 @@ class StoringProcesses:
             pa.set_memory_pool(self._pool)
             try:
                 if kind is None:
-                    self.wait()
+                    self._wait()
             finally:
-                self._finish(None if kind is None else _PATIENCE_S)
+                ends = self._finish(None if kind is None else _PATIENCE_S)
             if kind is None:
-                self._collect()
+                for end in ends:
+                    end.result()
         finally:
             for child in self._children:
                 child.kill()
-                child.wait()
+            self._threads.shutdown()
+            for child in self._children:
+                child.close()
 
-    def wait(self) -> None:
-        """Perform the tasks that no other process has been sent, and wait for the others."""
-        with contextlib.suppress(queue.Empty):
-            while (numbered := self._tasks.get_nowait()) is not None:
-                number, tasks = numbered
-                self._do_here(tasks, self._busy.pop(number).tell)
-        while self._busy:
+    def _wait(self) -> None:
+        """Perform the tasks that no other process has begun, and wait for the others."""
+        for future, (tasks, tell) in [*self._sent.items()]:
+            if future.cancel():
+                del self._sent[future]
+                self._do_here(tasks, tell)
+        while self._sent:
             self._collect(wait=True)
 
     def _do_here(self, tasks: Sequence[Task], tell: Callable[[int, Result], None]) -> None:
@@ -172,146 +174,105 @@ class StoringProcesses:
         self._bytes += sum(len(task.payload or b"") for task in tasks)
         is_large = max(self._count, self._expected) > _FEW or self._bytes > _SMALL
         if is_large and self._others and not self._children:
-            self._start()
-        if self._children:
-            number = self._count
-            self._busy[number] = _Busy({task.transcript_id for task in tasks}, tell)
-            with contextlib.suppress(queue.Full):
-                self._tasks.put_nowait((number, [task._replace(document=None) for task in tasks]))
-                return
-            del self._busy[number]
-        self._do_here(tasks, tell)
+            for _ in range(self._others):
+                self._children.append(_Child(self._archive.path))
+                self._free.put(self._children[-1])
+        if len(self._sent) < _QUEUED * len(self._children):
+            tasks = [task._replace(document=None) for task in tasks]
+            self._sent[self._threads.submit(self._ask, tasks)] = tasks, tell
+        else:
+            self._do_here(tasks, tell)
 
     def settle(self, transcript_id: str) -> None:
         """Wait until no task of a transcript is being performed."""
         self._here.settle(transcript_id)
-        while any(transcript_id in busy.ids for busy in self._busy.values()):
+        while any(task.transcript_id == transcript_id for tasks, _ in self._sent.values() for task in tasks):
             self._collect(wait=True)
 
     def _collect(self, *, wait: bool = False) -> None:
         """Pass on the results of other processes. Wait for the first if `wait`."""
-        while wait or not self._results.empty():
-            try:
-                answer = self._results.get(timeout=0.2)  # a timeout, so that Ctrl-C is handled on Windows, too
-            except queue.Empty:
-                continue
-            if isinstance(answer, Exception):
-                raise answer
-            for kind, text in answer.warnings:
+        done = {future for future in self._sent if future.done()}
+        while wait and not done:
+            done = futures.wait(self._sent, 0.2, "FIRST_COMPLETED")[0]  # for Ctrl-C on Windows
+        for future in done:
+            _, tell = self._sent.pop(future)
+            results, warned = future.result()
+            for kind, text in warned:
                 warnings.warn(text, getattr(errors, kind, UserWarning), stacklevel=caller())
-            done = self._busy.pop(answer.number)
-            for place, result in enumerate(answer.results):
-                done.tell(place, result)
-            wait = False
+            for place, result in enumerate(results):
+                tell(place, result)
 
-    def _start(self) -> None:
-        command = [sys.executable, "-P", "-c", _PROGRAM, os.fspath(self._archive.path)]
-        environment = {"ARROW_DEFAULT_MEMORY_POOL": "system", **os.environ}  # as in this process
-        for _ in range(self._others):
-            child = subprocess.Popen(  # noqa: S603  ourselves, in a session that Ctrl-C does not reach
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                start_new_session=True,
-                env=environment,
-                pipesize=_PIPE_BYTES,
-            )
-            self._children.append(child)
-            self._threads.append(threading.Thread(target=self._feed, args=(child,), daemon=True))
-            self._threads[-1].start()
+    def _ask(self, tasks: Sequence[Task]) -> _Answer:
+        child = self._free.get()
+        try:
+            return child.ask(tasks)
+        finally:
+            self._free.put(child)
 
-    def _finish(self, patience_s: float | None) -> None:
+    def _finish(self, patience_s: float | None) -> list[Future[None]]:
         """Write what was collected here and elsewhere. Tasks that no process has begun are dropped."""
-        with contextlib.suppress(queue.Empty):
-            while True:
-                self._tasks.get_nowait()
-        for _ in self._children:
-            self._tasks.put(None)
+        for future in self._sent:
+            future.cancel()
         self._here.close()
-        for thread in self._threads:
-            thread.join(patience_s)
+        ends = [self._threads.submit(lambda: self._free.get().end()) for _ in self._children]
+        futures.wait(ends, patience_s)
         if self._children:  # they have written parts that are not merged yet
             self._archive.merge_later()
+        return ends
 
-    def _feed(self, child: subprocess.Popen[bytes]) -> None:
-        """Send tasks to a process and receive the results, with one task ahead, so that it need not wait."""
+
+class _Child:
+    """Another process that performs tasks."""
+
+    def __init__(self, corpus: Path) -> None:
+        self._process = subprocess.Popen(  # noqa: S603  ourselves, in a session that Ctrl-C does not reach
+            [sys.executable, "-P", "-c", _PROGRAM, os.fspath(corpus)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+            env={"ARROW_DEFAULT_MEMORY_POOL": "system", **os.environ},  # as in this process
+            pipesize=_PIPE_BYTES,
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._into, self._out = self._process.stdin, self._process.stdout
+        self.kill = self._process.kill
+
+    def ask(self, tasks: Sequence[Task]) -> _Answer:
+        """Let the process perform tasks."""
+        heads = [(*task[:2], None if task.payload is None else len(task.payload), *task[3:5]) for task in tasks]
+        line = orjson.dumps(heads) + b"\n"
         try:
-            with _Connection(child) as connection:
-                while True:
-                    try:
-                        numbered = self._tasks.get(block=not connection.sent)
-                    except queue.Empty:
-                        self._results.put(connection.receive())
-                        continue
-                    if numbered is None:
-                        break
-                    connection.send(*numbered)
-                    del numbered  # its payloads
-                    if connection.sent == _AHEAD:
-                        self._results.put(connection.receive())
-                while connection.sent:
-                    self._results.put(connection.receive())
-                connection.end()
+            for data in (line, *(task.payload or b"" for task in tasks)):
+                self._into.write(data)
+            self._into.flush()
+            answer = orjson.loads(self._out.readline())
         except (OSError, ValueError):
-            self._results.put(CorpusError("a process that wrote tables ended early; repeat the call to continue"))
-        except Exception as error:  # noqa: BLE001  without it, the call would wait forever for the result
-            self._results.put(error)
+            raise _ended() from None
+        if isinstance(answer, str):
+            raise CorpusError(answer)
+        results, warned = answer
+        return [Result(*result) for result in results], warned
 
+    def end(self) -> None:
+        """Let the process write its tables, and wait for its end."""
+        with contextlib.suppress(OSError):
+            self._into.close()
+        if message := self._out.read():
+            raise CorpusError(orjson.loads(message))
+        if self._process.wait():
+            raise _ended()
 
-class _Busy(NamedTuple):
-    """Transcripts of tasks that another process performs, without the payloads, and what is called with the results."""
-
-    ids: set[str]
-    tell: Callable[[int, Result], None]
-
-
-class _Answer(NamedTuple):
-    number: int
-    results: list[Result]
-    warnings: list[tuple[str, str]]
-
-
-class _Connection:
-    """The pipes to another process."""
-
-    def __init__(self, child: subprocess.Popen[bytes]) -> None:
-        assert child.stdin is not None
-        assert child.stdout is not None
-        self.sent = 0  # lists of tasks without results
-        self._child, self._into, self._out = child, child.stdin, child.stdout
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Close the pipes of a process that has ended."""
+        self._process.wait()
         self._out.close()
         with contextlib.suppress(OSError):
             self._into.close()
 
-    def send(self, number: int, tasks: Sequence[Task]) -> None:
-        heads = [(*task[:2], None if task.payload is None else len(task.payload), *task[3:5]) for task in tasks]
-        self._into.write(orjson.dumps([number, heads]) + b"\n")
-        for task in tasks:
-            self._into.write(task.payload or b"")
-        self._into.flush()
-        self.sent += 1
 
-    def receive(self) -> _Answer:
-        """Raise ValueError if the process has ended, CorpusError if it cannot write."""
-        answer = orjson.loads(self._out.readline())
-        if isinstance(answer, str):
-            raise CorpusError(answer)
-        self.sent -= 1
-        number, results, warned = answer
-        return _Answer(number, [Result(*result) for result in results], warned)
-
-    def end(self) -> None:
-        """Let the process write its tables, and wait for its end."""
-        self._into.close()
-        if message := self._out.read():
-            raise CorpusError(orjson.loads(message))
-        if self._child.wait():
-            raise OSError
+def _ended() -> CorpusError:
+    return CorpusError("a process that wrote tables ended early; repeat the call to continue")
 
 
 def rebuild(archive: Archive, workers: int | None, *, verify: bool, progress: bool) -> int:
@@ -342,42 +303,33 @@ def rebuild(archive: Archive, workers: int | None, *, verify: bool, progress: bo
     return count
 
 
-def _read(file: IO[bytes], into: queue.Queue[_Tasks | None]) -> None:
-    """Put lists of tasks, with their numbers, into a queue until the main process closes the pipe, or dies."""
-    try:
-        for line in file:
-            number, heads = orjson.loads(line)
-            tasks = [
-                Task(fields[0], fields[1], None if fields[2] is None else file.read(fields[2]), *fields[3:])
-                for fields in heads
-            ]
+def _received(file: IO[bytes]) -> Iterator[list[Task]]:
+    """Yield lists of tasks until the main process closes the pipe, or dies."""
+    for line in file:
+        with contextlib.suppress(ValueError):  # a line that the main process has not finished
+            heads = orjson.loads(line)
+            tasks = [Task(i, view, None if size is None else file.read(size), *more) for i, view, size, *more in heads]
             if all(
-                task.payload is None or len(task.payload) == fields[2]
-                for task, fields in zip(tasks, heads, strict=True)
+                task.payload is None or len(task.payload) == head[2] for task, head in zip(tasks, heads, strict=True)
             ):
-                into.put((number, tasks))
-            del tasks
-    finally:
-        into.put(None)  # also after a line that the main process has not finished
+                yield tasks
+            del tasks  # before the next ones are read
 
 
 def main() -> None:
     """Perform the tasks of another process."""
     archive, out = Archive(Path(sys.argv[1])), sys.stdout.buffer
     archive.merges = False  # the other process does
-    read: queue.Queue[_Tasks | None] = queue.Queue(1)
-    threading.Thread(target=_read, args=(sys.stdin.buffer, read), daemon=True).start()  # while others are performed
     try:
         with clear_errors(archive.path), contextlib.closing(TableBatch(archive)) as batch:
-            while (numbered := read.get()) is not None:
-                number, tasks = numbered
+            for tasks in _received(sys.stdin.buffer):
                 with warnings.catch_warnings(record=True) as caught:
                     warnings.simplefilter("always")
                     results = perform(archive, batch, tasks)
                 warned = [(warning.category.__name__, str(warning.message)) for warning in caught]
-                out.write(orjson.dumps([number, [*map(tuple, results)], warned]) + b"\n")
+                out.write(orjson.dumps([[*map(tuple, results)], warned]) + b"\n")
                 out.flush()
-                del numbered, tasks, results
+                del tasks
     except CorpusError as error:
         with contextlib.suppress(BrokenPipeError):
             out.write(orjson.dumps(str(error)) + b"\n")
