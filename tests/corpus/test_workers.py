@@ -228,7 +228,7 @@ def test_other_processes_do_not_load_pandas(tmp_path: Path) -> None:
     with StoringProcesses(archive, expected=_COUNT) as pool:
         pool.do([Task("a", "transcript", raw_payload("a", audio_duration="5"))], lambda place, result: None)
         pool.settle("a")
-        maps = Path(f"/proc/{pool._children[0].pid}/maps").read_text()
+        maps = Path(f"/proc/{pool._children[0].process.pid}/maps").read_text()
     assert "/pyarrow/" in maps
     assert "/pandas/" not in maps
 
@@ -274,7 +274,8 @@ def test_parts_of_other_processes_are_merged_at_the_end(tmp_path: Path) -> None:
     with StoringProcesses(here._archive, 2) as storing:
         for number in range(8):
             other.add([raw_payload(f"{number}-{n}") for n in range(20)], progress=False)
-        storing._children.append(subprocess.Popen([sys.executable, "-c", ""]))  # one that has ended
+        storing._children.append(workers._Child(here.path))
+        storing._free.put(storing._children[-1])
     here._archive.wait()
     assert len(table_files(here, "words")) == 2
     assert sorted(_globbed(tmp_path / "c")) == here.ids()

@@ -175,8 +175,8 @@ class StoringProcesses:
         is_large = max(self._count, self._expected) > _FEW or self._bytes > _SMALL
         if is_large and self._others and not self._children:
             for _ in range(self._others):
-                self._children.append(_Child(self._archive.path))
-                self._free.put(self._children[-1])
+                self._free.put(child := _Child(self._archive.path))
+                self._children.append(child)
         if len(self._sent) < _QUEUED * len(self._children):
             tasks = [task._replace(document=None) for task in tasks]
             self._sent[self._threads.submit(self._ask, tasks)] = tasks, tell
@@ -225,7 +225,7 @@ class _Child:
     """Another process that performs tasks."""
 
     def __init__(self, corpus: Path) -> None:
-        self._process = subprocess.Popen(  # noqa: S603  ourselves, in a session that Ctrl-C does not reach
+        self.process = subprocess.Popen(  # noqa: S603  ourselves, in a session that Ctrl-C does not reach
             [sys.executable, "-P", "-c", _PROGRAM, os.fspath(corpus)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -233,10 +233,10 @@ class _Child:
             env={"ARROW_DEFAULT_MEMORY_POOL": "system", **os.environ},  # as in this process
             pipesize=_PIPE_BYTES,
         )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._into, self._out = self._process.stdin, self._process.stdout
-        self.kill = self._process.kill
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self._into, self._out = self.process.stdin, self.process.stdout
+        self.kill = self.process.kill
 
     def ask(self, tasks: Sequence[Task]) -> _Answer:
         """Let the process perform tasks."""
@@ -260,12 +260,12 @@ class _Child:
             self._into.close()
         if message := self._out.read():
             raise CorpusError(orjson.loads(message))
-        if self._process.wait():
+        if self.process.wait():
             raise _ended()
 
     def close(self) -> None:
         """Close the pipes of a process that has ended."""
-        self._process.wait()
+        self.process.wait()
         self._out.close()
         with contextlib.suppress(OSError):
             self._into.close()
