@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 _Parameters = ParamSpec("_Parameters")
 _Owner = TypeVar("_Owner")
@@ -56,4 +56,4 @@ def of_part(
         result: _Result = getattr(getattr(self, part), method.__name__)(*args, **options)
         return result
 
-    return passed_on
+    return cast("Callable[Concatenate[Any, _Parameters], _Result]", passed_on)

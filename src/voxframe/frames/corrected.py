@@ -145,7 +145,7 @@ def _sentiments(table: pa.Table, words: pa.Table) -> pa.Table:
     speakers = np.array(words["speaker"].to_pylist(), object)
     now = []
     for start, end, old in zip(*(table[name].to_pylist() for name in ("start_ms", "end_ms", "speaker")), strict=True):
-        inside = () if start is None or end is None else speakers[(starts >= start) & (ends <= end)]
+        inside: Any = () if start is None or end is None else speakers[(starts >= start) & (ends <= end)]
         now.append(old if not len(inside) else inside[0] if len({*inside}) == 1 else None)
     return _with(table, speaker=now)
 
