@@ -274,7 +274,7 @@ def test_parts_of_other_processes_are_merged_at_the_end(tmp_path: Path) -> None:
     with StoringProcesses(here._archive, 2) as storing:
         for number in range(8):
             other.add([raw_payload(f"{number}-{n}") for n in range(20)], progress=False)
-        storing._children.append(workers._Child(here.path))
+        storing._children.append(workers._StoringChild(here.path))
         storing._free.put(storing._children[-1])
     here._archive.wait()
     assert len(table_files(here, "words")) == 2

@@ -124,8 +124,8 @@ class StoringProcesses:
         self._archive, self._here = archive, TableBatch(archive)
         self._others = (processes or cores()) - 1
         self._count, self._expected, self._bytes = 0, expected, 0
-        self._children: list[_Child] = []
-        self._free: queue.SimpleQueue[_Child] = queue.SimpleQueue()
+        self._children: list[_StoringChild] = []
+        self._free: queue.SimpleQueue[_StoringChild] = queue.SimpleQueue()
         self._threads = ThreadPoolExecutor(max(1, self._others), "voxframe-storing")  # one for each child
         self._sent: dict[Future[_Answer], tuple[Sequence[Task], Callable[[int, Result], None]]] = {}
 
@@ -175,7 +175,7 @@ class StoringProcesses:
         is_large = max(self._count, self._expected) > _FEW or self._bytes > _SMALL
         if is_large and self._others and not self._children:
             for _ in range(self._others):
-                self._free.put(child := _Child(self._archive.path))
+                self._free.put(child := _StoringChild(self._archive.path))
                 self._children.append(child)
         if len(self._sent) < _QUEUED * len(self._children):
             tasks = [task._replace(document=None) for task in tasks]
@@ -221,7 +221,7 @@ class StoringProcesses:
         return ends
 
 
-class _Child:
+class _StoringChild:
     """Another process that performs tasks."""
 
     def __init__(self, corpus: Path) -> None:
