@@ -23,9 +23,9 @@ def draw(path: Path) -> None:
     turns = voxframe.load_utterances(HERE / "payloads" / "interview.json")
     words = voxframe.load_words(HERE / "payloads" / "interview.json")
     figure, axes = plt.subplots(3, 1, figsize=(9, 5.2), height_ratios=(2, 3, 4), layout="constrained")
-    turns.vox.timeline(axes[0])
-    words.vox.dispersion(["tree*", "street", "dollars"], axes[1])
-    words.vox.confidence(axes[2], by="speaker", window_s=10)
+    turns.vox.plot_timeline(axes[0])
+    words.vox.plot_dispersion(["tree*", "street", "dollars"], axes[1])
+    words.vox.plot_confidence(axes[2], by="speaker", window_s=10)
     for ax in axes[:-1]:
         ax.set_xlabel("")
     figure.savefig(path, dpi=100, metadata={"Software": None}, pil_kwargs={"optimize": True})
@@ -35,7 +35,7 @@ def draw(path: Path) -> None:
 def draw_timeline(path: Path) -> None:
     """Draw the turns of the interview."""
     figure, ax = plt.subplots(figsize=(10, 2.1), layout="constrained")
-    voxframe.load_utterances(HERE / "payloads" / "interview.json").vox.timeline(ax)
+    voxframe.load_utterances(HERE / "payloads" / "interview.json").vox.plot_timeline(ax)
     figure.savefig(path, dpi=150, metadata={"Software": None}, pil_kwargs={"optimize": True})
     plt.close(figure)
 

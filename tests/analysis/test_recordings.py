@@ -122,4 +122,4 @@ def test_exports_and_comparisons_use_names(corpus, tmp_path):
     edits = compare.align("yes no no", words[words["transcript_id"] == IDS["bob"]])
     assert edits["recording"].unique().tolist() == ["bob"]
     assert [label.get_text() for label in plots.disagreements(edits).get_yticklabels()] == ["bob"]
-    assert corpus.search("yes").vox.dispersion().get_yticklabels()[1].get_text() == "bob"
+    assert corpus.search("yes").vox.plot_dispersion().get_yticklabels()[1].get_text() == "bob"

@@ -276,3 +276,18 @@ def test_names_are_not_lost_if_the_ledger_is_replaced_during_an_import(tmp_path:
     ledger.restore()
     ledger.name_recordings({"t2": ("two", None, "")})
     assert ledger.with_recording("two") == ["t2"]
+
+
+def test_a_misspelled_recording_is_suggested(filled: voxframe.Corpus, tmp_path: Path) -> None:
+    """Whatever takes the name of a recording suggests the one that was meant; 1 is the speaker "1"."""
+    for ask in (
+        lambda: filled["call-22"],
+        lambda: filled.words("Call-2"),
+        lambda: filled.export(tmp_path / "captions", "srt", ids=["call-2.mp3"]),
+        lambda: filled.summarize(["call-3"]),
+        lambda: voxframe.load_words("cal-2", corpus=filled),
+        lambda: voxframe.TranscriptPlayer("call2", corpus=filled),
+    ):
+        with pytest.raises((CorpusError, voxframe.errors.PayloadError), match=r"did you mean '(call-2|Call 7|call)'\?"):
+            ask()
+    assert filled.search("hi", speaker=1).equals(filled.search("hi", speaker="1"))

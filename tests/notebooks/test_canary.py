@@ -43,7 +43,7 @@ corpus.snapshots.create(progress=False)
 corpus""",
     """transcript = [name for name in corpus.ids() if name != silent][0]
 turns = corpus.table("utterances", transcript)
-turns.vox.timeline();""",
+turns.vox.plot_timeline();""",
     """shown = [
     voxframe.TranscriptPlayer(transcript, corpus=corpus, audio="silence.wav"),
     voxframe.Timeline(turns),

@@ -63,7 +63,7 @@ def test_search_results_are_drawn(tmp_path):
     assert lanes(ax) == ["call t1", "call t2", "call t3"]
     assert strokes(ax, 0) == [1, 0]
     assert ax.get_xlim() == (0, 60)
-    assert lanes(corpus.search(["it", "is"], ids="t2").vox.dispersion()) == ["it", "is"]
+    assert lanes(corpus.search(["it", "is"], ids="t2").vox.plot_dispersion()) == ["it", "is"]
 
 
 def test_lanes_can_be_speakers():

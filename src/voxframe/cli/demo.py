@@ -163,7 +163,7 @@ def _print_next_steps(transcript_id: str, out: Path, picture: Path) -> None:
 Next steps:
   in a notebook       import voxframe
                       tables = voxframe.Corpus({str(out.absolute())!r}).tables({transcript_id!r})
-                      tables["words"].vox.timeline()
+                      tables["words"].vox.plot_timeline()
   your own recording  {command} demo recording.mp3
   another language    {command} transcribe -o language_detection=true recording.mp3
   many recordings     {command} transcribe *.mp3 && {command} tables

@@ -498,9 +498,15 @@ class Archive:
         what = "transcript" if view == "transcript" else f"{view} export of"
         call = "tables" if view == "transcript" else f"load_{view}"
         return MissingTranscriptError(
-            f"there is no {what} {transcript_id!r} in the corpus {str(self.path)!r}; Corpus.ids() lists what is there, "
+            f"there is no {what} {transcript_id!r} in the corpus {str(self.path)!r}{self.similar(transcript_id)}; "
+            f"Corpus.ids() lists what is there, "
             f"and voxframe.{call}({transcript_id!r}, client=client, corpus=corpus) fetches it"
         )
+
+    def similar(self, text: str) -> str:
+        """Return the recording whose name is similar to a misspelled one, for the end of an error message."""
+        names = {*self.recordings.names(self.ids()).values()} - {text}
+        return nearest(text, sorted(names)) or nearest(text.rpartition(".")[0], sorted(names))
 
     def wait(self) -> None:
         """Wait until no parts are being merged."""

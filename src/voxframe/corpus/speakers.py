@@ -368,6 +368,7 @@ class Speakers:
     ) -> tuple[dict[str, str | None], dict[int, str | None]]:
         """Validate names and turns, and return them in the form that is stored."""
         labels = self._labels(transcript_id)
+        names = {str(label) if isinstance(label, int) else label: name for label, name in names.items()}
         positions = self._current.turns(transcript_id)["utterance_idx"].to_pylist() if turns else []
         if unknown := [label for label in names if label not in labels]:
             raise OptionError(

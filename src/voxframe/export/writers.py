@@ -184,7 +184,10 @@ def format_of(target: str | os.PathLike[str], format: str | None) -> str:  # noq
     check_target(target)
     if format is not None and (not isinstance(format, str) or format not in FORMATS):
         near = nearest(format, [*FORMATS])
-        raise OptionError(f"there is no format {format!r}{near}; available: {', '.join(FORMATS)}")
+        raise OptionError(
+            f"there is no format {format!r}{near}; formats are csv, parquet, vtt, srt, docx and the others of "
+            "voxframe.formats.FORMATS"
+        )
     suffix = _suffix(target)
     fitting = [name for name, ending in FORMATS.items() if ending and ending.lower() == suffix]
     if format is None and suffix[1:] in fitting:

@@ -243,7 +243,8 @@ def _ask(corpus: Corpus, remote: Remote, view: View) -> bytes:
         if corpus.parts.archive.has(remote.transcript_id, "transcript"):
             corpus.parts.archive.status(remote.transcript_id)  # raises an error if it is damaged
         raise PayloadError(
-            f"{remote.transcript_id!r} is neither a file nor a transcript in {corpus!r}; to fetch it from the service "
+            f"{remote.transcript_id!r} is neither a file nor a transcript in {corpus!r}"
+            f"{corpus.parts.archive.similar(remote.transcript_id)}; to fetch it from the service "
             "pass client=voxframe.connect(), else pass a payload or the path of a .json file"
         )
     return remote.fetch(view)

@@ -24,3 +24,7 @@ __all__ = [
     "timeline",
     "turn_matrix",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__  # completion offers plots, not modules

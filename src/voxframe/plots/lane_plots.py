@@ -100,7 +100,11 @@ def timeline(
     found, rows = spans(df, by, "timeline"), band_rows(bands)
     low, high = _view(view, max([found.last, *(_last(band) for band in rows.values())]))
     resolution = (high - low) * RESOLUTION
-    names = found.names if speakers is None else name_list(speakers, "speakers")
+    names = (
+        found.names
+        if speakers is None
+        else [str(name) if isinstance(name, int) else name for name in name_list(speakers, "speakers")]
+    )
     found = _chosen(found, names) if view is None else _chosen(found, names).within(low, high)
     drawn, lane = packed(found, resolution) if pack else (found, None)
     count = len(names) if lane is None else int(lane.max(initial=-1)) + 1

@@ -114,7 +114,8 @@ def speaker_list(speaker: str | Iterable[str] | None) -> list[str] | None:
     """Return the speakers to choose as a list; None for all."""
     if speaker is None:
         return None
-    several = [speaker] if isinstance(speaker, str) else list(speaker) if isinstance(speaker, Iterable) else [None]
+    several = list(speaker) if isinstance(speaker, Iterable) and not isinstance(speaker, str) else [speaker]
+    several = [str(item) if isinstance(item, int) else item for item in several]  # 1 is the label "1"
     if not all(isinstance(item, str) for item in several):
         raise OptionError(f"speaker must be a label or a name, or a list of them, got {shown(speaker)}")
     return several
