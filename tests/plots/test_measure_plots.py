@@ -35,7 +35,7 @@ def test_pace_and_sentiment_have_a_line_per_group(words, texts_of):
     assert [text.get_text() for text in ax.get_legend().get_texts()] == list("ABCD")
     expected = analysis.pace(one, "speaker", window_s=20)
     assert ax.lines[1].get_ydata().tolist() == expected.loc[expected["speaker"] == "B", "window_wpm"].tolist()
-    mood = one.assign(sentiment=["POSITIVE", "NEGATIVE", "NEUTRAL"] * (len(one) // 3))
+    mood = one.assign(sentiment=np.resize(["POSITIVE", "NEGATIVE", "NEUTRAL"], len(one)))
     ax = plots.sentiment_over_time(mood, window_s=20)
     assert len(ax.lines) == 1
     texts_of(ax)
