@@ -95,9 +95,11 @@ function barText(context, text, left, top, width, height, ink) {
     if (low < 3) return;
     fits = fits.slice(0, low).trimEnd() + "…";
   }
+  context.save(); // the next bar has the colour of this one
   context.fillStyle = ink;
   context.textBaseline = "middle";
   context.fillText(fits, left + 5, top + height / 2 + 0.5);
+  context.restore();
 }
 
 /** Steps between ticks that people count in, in ms. */
