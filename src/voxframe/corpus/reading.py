@@ -13,7 +13,7 @@ from voxframe import frames
 from voxframe._arrow import DTYPES, as_pandas
 from voxframe._text import html_table, quantity
 from voxframe.errors import CorpusError
-from voxframe.schema import CORPUS_TABLES, REQUESTED_BY, SPEAKER_NAME, TABLES
+from voxframe.schema import CORPUS_TABLES, RECORDING, REQUESTED_BY, SPEAKER_NAME, TABLES
 from voxframe.validators import nearest, shown
 
 #: Transcripts: an id or an object with an `id`, an iterable of these, or a DataFrame with a column `transcript_id`.
@@ -168,8 +168,9 @@ def _add_columns(frame: pd.DataFrame, table: pa.Table) -> None:
     for place, name in enumerate(table.column_names):
         if name in frame:
             continue
-        if name == SPEAKER_NAME.name and "speaker" in frame and table[name].equals(table["speaker"]):
-            frame.insert(place, name, frame["speaker"].array)  # without names: takes no memory
+        same = {SPEAKER_NAME.name: "speaker", RECORDING.name: "transcript_id"}.get(name, "")  # without names
+        if same in frame and table[name].equals(table[same]):
+            frame.insert(place, name, frame[same].array)  # takes no memory
         elif pa.types.is_string(table[name].type):
             frame.insert(place, name, frames.text_array(table[name]))
         else:

@@ -74,7 +74,8 @@ class RecordingNames:
         rows = pc.index_in(table[_ID], about[_ID].combine_chunks())
         place = table.column_names.index(_ID) + 1
         for column in reversed(missing):
-            table = table.add_column(place, column, about[column].take(rows))
+            unnamed = column == RECORDING_COLUMNS[0] and about[column].equals(about[_ID])
+            table = table.add_column(place, column, table[_ID] if unnamed else about[column].take(rows))
         return table
 
     def ids(self, items: Ids) -> list[str]:
