@@ -419,8 +419,8 @@ def test_a_failure_leaves_nothing(tables: dict[str, pd.DataFrame], tmp_path: Pat
 
 
 def test_formats_that_are_none(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
-    """The message lists what there is."""
-    with pytest.raises(OptionError, match="no format 'odt'; available: parquet, csv"):
+    """The message names usual formats, and where all are."""
+    with pytest.raises(OptionError, match="no format 'odt'; formats are csv, parquet"):
         export.write(tables["words"], tmp_path / "x", "odt")
     with pytest.raises(OptionError, match="srt needs one DataFrame"):
         export.write(tables, tmp_path / "x", "srt")
