@@ -172,3 +172,59 @@ def test_widgets_on_a_page_violate_no_accessibility_rules(themed_host: Host, cor
     for button in themed_host.page.get_by_role("button", name="Keyboard shortcuts").all():
         button.click()
     assert violations(themed_host) == []
+
+
+@pytest.mark.parametrize("width", [360, 700, 1280])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_widgets_fit_every_width(browser: Browser, corpus: voxframe.Corpus, width: int, theme: str) -> None:
+    """At three widths, nothing is wider than its widget, and what is cut off ends in an ellipsis."""
+    host = Host(browser, width, theme)  # before the widgets, which open their comms when they are made
+    turns = corpus.table("utterances")
+    search = voxframe.WordSearch(corpus, query="street")
+    widgets = [
+        search,
+        voxframe.PassageList(corpus.search("the"), corpus=corpus),
+        voxframe.Timeline(turns),
+        voxframe.Dispersion(corpus.table("words"), ["street"]),
+        voxframe.GroupComparison(turns, "word_count", "speaker"),
+        voxframe.AskPanel(corpus),
+        voxframe.LiveTranscript(),
+        voxframe.TranscriptPlayer("panel", corpus=corpus),
+    ]
+    try:
+        for widget in widgets:
+            host.show(widget)
+        host.page.wait_for_selector(".vf-player[data-ready]")
+        wide = """() => [...document.querySelectorAll('main .voxframe *')].filter((part) => {
+            const [own, all] = [part, part.closest('.voxframe')].map((one) => one.getBoundingClientRect());
+            return own.width && own.right > all.right + 1 && getComputedStyle(part).position !== 'absolute'
+                && !part.closest('.vf-reader, .vf-lines'); }).map((part) => part.outerHTML.slice(0, 200))"""
+        cut = """() => [...document.querySelectorAll('.voxframe *')].filter((part) => {
+            const style = getComputedStyle(part);
+            return part.clientWidth && part.scrollWidth > part.clientWidth + 1 && style.overflowX === 'hidden'
+                && style.textOverflow !== 'ellipsis' && style.clipPath === 'none';
+            }).map((part) => part.outerHTML.slice(0, 200))"""
+        assert host.page.evaluate(wide) == []
+        assert host.page.evaluate(cut) == []
+        assert not host.faults
+    finally:
+        host.close()
+
+
+def test_bars_of_a_timeline_have_the_colours_of_their_speakers(host: Host, corpus: voxframe.Corpus) -> None:
+    """Every bar of a lane is drawn in the colour of the lane, also after one with text."""
+    box = host.show(voxframe.Timeline(corpus.table("utterances", "panel")))
+    host.page.wait_for_timeout(200)
+    colours = box.locator(".vf-lanes").evaluate(
+        """(canvas) => { const { width, height } = canvas, ink = canvas.getContext('2d');
+            const lane = height / 4, colours = [];
+            for (let n = 0; n < 4; n++) {
+                const row = ink.getImageData(0, Math.round(n * lane + lane * 0.2), width, 1).data, seen = new Map();
+                for (let i = 0; i < row.length; i += 4) if (row[i + 3] === 255) {
+                    const key = row.slice(i, i + 3).join(); seen.set(key, (seen.get(key) ?? 0) + 1); }
+                colours.push([...seen].filter(([, count]) => count > 12).map(([key]) => key));
+            }
+            return colours; }"""
+    )
+    assert [len(lane) for lane in colours] == [1, 1, 1, 1]
+    assert len({lane[0] for lane in colours}) == 4
