@@ -83,6 +83,14 @@ def test_voxframe_alone_shows_commands_to_start_with(capsys: pytest.CaptureFixtu
     assert set(shown) < set(_COMMANDS)
 
 
+@pytest.mark.parametrize(("command", "action"), [("models", "list"), ("server", "status")])
+def test_a_command_that_shows_something_needs_no_action(command: str, action: str, capsys) -> None:
+    """`voxframe models` lists models and `voxframe server` shows the server, also with options alone."""
+    for arguments in ([command], [command, "-q"], ["-q", command]):
+        status = main([command, action]), capsys.readouterr()
+        assert (main(arguments), capsys.readouterr()) == status
+
+
 def test_verbose_shows_requests_and_no_key(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
     """-v, before or after the command, prints each request on stderr; the key is not in it."""
     for arguments in (["-v", "list"], ["list", "-v"]):

@@ -93,6 +93,8 @@ voxframe turns speech into tidy tables. Commands to start with:
 
 _FLAGS = frozenset({"-q", "--quiet", "-v", "--verbose"})
 
+#: The action of a command that is given without one.
+_SHOWN = {"models": "list", "server": "status"}
 #: Placeholders of arguments that are files.
 _FILES = frozenset({"AUDIO", "FILE", "SOURCE", "TARGET"})
 
@@ -108,6 +110,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     flags = list(takewhile(_FLAGS.__contains__, arguments))
     arguments = arguments[len(flags) :]  # `voxframe -q sync` is `voxframe sync -q`
+    has_action = bool({"-h", "--help"}.intersection(arguments)) or any(not a.startswith("-") for a in arguments[1:])
+    if arguments and arguments[0] in _SHOWN and not has_action:
+        arguments.insert(1, _SHOWN[arguments[0]])
     arguments[1:1] = flags
     try:
         return _run(arguments)
