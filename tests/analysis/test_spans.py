@@ -130,3 +130,10 @@ def test_parts_of_recordings_of_different_length():
     known = pd.DataFrame({"transcript_id": ["t", "u"], "audio_duration_s": [4.0, 0.1]})
     assert split_spans(spans, parts=2, transcripts=known)["bin_idx"].tolist() == [0, 0, 1]
     assert relative_time(spans, known).tolist() == [0.125, 0.5]
+
+
+def test_tables_that_both_name_the_recording_are_annotated():
+    """A `recording` in both DataFrames is that of the rows; it is not added a second time."""
+    words = pd.DataFrame({"transcript_id": "t1", "recording": "call", "start_ms": [0], "end_ms": [9]})
+    chapters = words.assign(chapter="one")
+    assert annotate(words, chapters).columns.tolist() == [*words.columns, "chapter"]

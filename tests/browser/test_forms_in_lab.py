@@ -149,7 +149,7 @@ def test_a_dropped_recording_is_planned_sent_and_fetched(notebook, tmp_path):
         }""",
         list(data),
     )
-    expect(form.locator(".vf-files li")).to_have_text("<b>short.wav")
+    expect(form.locator(".vf-files li")).to_have_text("<b>short.wav0:02")  # with its length
     notebook.until("form.drop.paths")
     assert notebook.kernel("form.drop.paths[0].stat().st_size") == len(data)
     form.get_by_role("button", name="Text", exact=True).press("Enter")

@@ -194,6 +194,7 @@ def test_an_undone_change_is_redone_until_there_is_a_new_one(corpus: voxframe.Co
         corpus.corrections.redo("t1")
     corpus.corrections.undo("t1")
     assert corpus.corrections.get("t1")["text"].tolist() == ["One."]
+    assert corpus.corrections.redo("t1")["text"].tolist() == ["Three."]  # "Two." was replaced
 
 
 def test_sentiments_have_the_new_speakers_of_their_words(tmp_path: Path) -> None:

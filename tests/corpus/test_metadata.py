@@ -380,3 +380,10 @@ def test_metadata_make_no_corpus(tmp_path: Path, there: bool) -> None:
     with pytest.raises(CorpusError, match="not found in the corpus"):
         corpus.metadata.set(ABOUT)
     assert corpus.path.exists() == there
+
+
+def test_a_join_with_metadata_leaves_one_recording(filled: voxframe.Corpus) -> None:
+    """SQL names the recording of the rows without a prefix after a join with metadata."""
+    filled.metadata.set(pd.DataFrame({"transcript_id": ["t1"], "customer": ["Acme"]}))
+    query = "select recording, customer from utterances join metadata using (transcript_id) where customer = 'Acme'"
+    assert set(filled.sql(query)["recording"]) == set(filled.table("utterances", "t1")["recording"])

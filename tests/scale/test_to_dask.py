@@ -29,7 +29,8 @@ def test_a_dask_frame_is_the_table(corpus: voxframe.Corpus, name: str) -> None:
 def test_a_dask_frame_has_metadata_and_people(tmp_path: Path) -> None:
     """Columns about recordings and people are those of `Corpus.table`, and words can be counted by them."""
     corpus = voxframe.Corpus(tmp_path)
-    corpus.add([payload(600, seed=n) for n in range(5)], progress=False)
+    recordings = [payload(600, seed=n).replace(b"meeting.mp3", b"meeting%d.mp3" % n) for n in range(5)]
+    corpus.add(recordings, progress=False)
     ids = corpus.ids()
     about = {"site": ["N", "S", None, "N", "S"], "calls": [None, None, 3, 4, None], "level": [1, "high", 2, None, 1]}
     corpus.metadata.set(pd.DataFrame({"transcript_id": ids, **about}))

@@ -1,6 +1,7 @@
 import json
 import wave
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
@@ -46,6 +47,12 @@ def test_a_file_is_streamed_with_partials_and_finals(live, short, corpus):
     (name,) = live.save(corpus)
     assert corpus.table("words", name)["text"].tolist() == live.words["text"].tolist()
     assert corpus.jobs().set_index("recording").loc[name, ["source", "state"]].tolist() == [str(short), "completed"]
+    assert RecordingFinder(corpus).playable(name) == str(short)
+    assert live.save(corpus) == [name]
+    assert len(corpus.jobs()) == 1
+    live.start()  # the same file once more
+    live.wait(60)
+    assert len({*live.save(corpus)}) == len(corpus.jobs()) == sum(i.startswith("live-") for i in corpus.ids()) == 2
     assert RecordingFinder(corpus).playable(name) == str(short)
     live._on_browser_message(None, {"do": "clear"}, [])
     assert (live._finals, len(live.result)) == ([], 0)
@@ -94,6 +101,9 @@ def test_sound_of_a_browser_is_transcribed_until_stopped(live, short, corpus):
     (name,) = live.save(corpus)
     with wave.open(RecordingFinder(corpus).playable(name)) as file:
         assert (file.getframerate(), file.readframes(file.getnframes())) == (rate, samples)
+    stored = Path(RecordingFinder(corpus).playable(name))
+    corpus.forget(name)
+    assert not stored.exists()
 
 
 @pytest.mark.speech

@@ -308,8 +308,9 @@ def test_dropped_files_arrive_in_chunks_under_safe_names(tmp_path):
     assert [path.parent for path in drop.paths] == [tmp_path / "dropped"] * 3
     assert [path.name for path in drop.paths][:2] == ["talk.wav", "talk (2).wav"]
     assert drop.paths[0].read_bytes() == data
-    assert drop._notes["talk.wav"] == [True, "empty: there is no audio to send"]
-    assert "it may be damaged" in drop._notes[HOSTILE][1]
+    assert "it may be damaged" in drop._notes[0][1]
+    assert drop._notes[1] == [True, "empty: there is no audio to send"]
+    assert "it may be damaged" in drop._notes[2][1]
     assert len(str(drop.get_state())) < 50_000
     assert "<img" not in drop.static_html()
     drop._on_browser_message(None, {"do": "remove", "n": 0}, [])

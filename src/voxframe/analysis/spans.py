@@ -55,7 +55,8 @@ def annotate(
         others: Any rows with `start_ms` and `end_ms`, such as chapters, topics or turns. They may overlap each other.
             Rows without times, or that do not end after their start, are left out.
         rule: Rule for spans that straddle a boundary.
-        columns: Column or columns of `others` to add. None (default): all except the times, `extra` and those of `on`.
+        columns: Column or columns of `others` to add. None (default): all except the times, `extra`, those of `on`,
+                and a `recording` that both have.
         on: Column or columns that must be equal in both, such as ["transcript_id", "channel"]. If neither has
             `transcript_id`, all rows belong to one recording.
         prefix: Text to put before the names of the added columns. Needed if `spans` has columns of the same name.
@@ -85,7 +86,8 @@ def annotate(
     checked("rule", rule, Choice(_RULES))
     if not isinstance(prefix, str):
         raise OptionError(f"prefix must be a text, got {shown(prefix)}")
-    usual = [name for name in others.columns if name not in {"start_ms", "end_ms", "extra", *keys}]
+    twice = {"recording"} & {*spans.columns} if "transcript_id" in keys else set()
+    usual = [name for name in others.columns if name not in {"start_ms", "end_ms", "extra", *keys, *twice}]
     given = usual if columns is None else name_list(columns, "columns to add")
     require(others, tuple(given), "annotate")
     if taken := [prefix + name for name in given if prefix + name in spans.columns]:

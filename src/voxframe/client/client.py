@@ -23,7 +23,7 @@ from voxframe.client.llm_requests import LlmOptions, LlmQuestion, Transcripts
 from voxframe.client.redacted_audio import RedactedAudio
 from voxframe.client.response import HTTPResponse, clean
 from voxframe.client.transcript import Transcript
-from voxframe.client.upload import Media
+from voxframe.client.upload import Media, UploadSource, remote_url
 from voxframe.errors import OptionError, SettingsError
 from voxframe.options import LIST_LIMIT, TranscriptOptions, check, takes_options
 from voxframe.settings import Settings, is_loopback
@@ -156,7 +156,7 @@ class Client:
         Recordings are submitted once: the default corpus (`voxframe.Corpus()`) records each submission before it is
         sent, and keeps the transcript. The same audio, under any file name, with the same options and the same service
         returns that transcript, or waits for the job in progress. A job that failed is sent again. Bytes and open files
-        are submitted each time.
+        are submitted each time. A `webhook_url` is called for a job that is sent, not for a stored transcript.
 
         Args:
             audio: Path, bytes, binary file, http or https URL, or a URL returned by `upload`.
@@ -209,6 +209,8 @@ class Client:
         self, audio: str | os.PathLike[str], options: Any, *, force: bool, progress: bool | None
     ) -> tuple[Transcript, Callable[[Transcript], object] | None]:
         """Return a handle on the job of a recording, and what stores its result if it is not stored yet."""
+        if remote_url(audio) is None:
+            UploadSource(audio)  # raises an error if it cannot be read
         # By name: the client is below the corpus, and works without pandas.
         corpus = importlib.import_module("voxframe.corpus").Corpus(self.settings.data_dir / "corpus")
         job, handle = corpus.parts.batch.begin(audio, self, options, force=force, progress=progress)
@@ -329,6 +331,8 @@ class Client:
 
     def delete(self, transcript_id: str) -> Transcript:
         """Delete a transcript and its media at the service. An emptied transcript stays in lists.
+
+        The copy that `transcribe` has stored stays: `voxframe.Corpus().forget(transcript_id)` deletes it.
 
         Raises:
             NotFoundError: There is no transcript with this id.

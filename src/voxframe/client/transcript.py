@@ -215,7 +215,10 @@ class Transcript:
         return redacted_audio.get(self._http, self.id, timeout, progress)
 
     def delete(self) -> Self:
-        """Delete the transcript at the service. The handle then holds the emptied transcript."""
+        """Delete the transcript at the service. The handle then holds the emptied transcript.
+
+        A copy in a corpus stays; `corpus.forget` deletes it.
+        """
         self._response = api.delete_transcript(self._http, self.id)
         return self
 

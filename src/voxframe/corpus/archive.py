@@ -47,6 +47,7 @@ T = TypeVar("T")
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 _TRIES = 20  # reads of parts that other processes keep changing
+_SIMILAR = 2000  # transcripts; of more, the names are not compared with a misspelled one
 _MANY = 64  # transcripts; for more, the payload files are listed instead of looked up one by one
 
 
@@ -505,7 +506,10 @@ class Archive:
 
     def similar(self, text: str) -> str:
         """Return the recording whose name is similar to a misspelled one, for the end of an error message."""
-        names = {*self.recordings.names(self.ids()).values()} - {text}
+        ids = self.ids()
+        if len(ids) > _SIMILAR:
+            return ""
+        names = {*self.recordings.names(ids).values()} - {text}
         return nearest(text, sorted(names)) or nearest(text.rpartition(".")[0], sorted(names))
 
     def wait(self) -> None:

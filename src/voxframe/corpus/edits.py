@@ -289,8 +289,10 @@ class Corrections:
             raise self._archive.missing(transcript_id)
         with clear_errors(self._archive.path), self._archive.kept(transcript_id):
             edits = self._archive.edits.all(transcript_id).get(transcript_id, [])
-            last = max((edit.change for edit in edits if edit.undone is None), default=0)
-            change = last if undone else min((edit.change for edit in edits if edit.change > last), default=0)
+            if undone:
+                change = max((edit.change for edit in edits if edit.undone is None), default=0)
+            else:
+                change = next(iter(redoable((edit.change, edit.made, edit.undone) for edit in edits)), 0)
             if not change and undone:
                 raise OptionError(f"{transcript_id!r} has no corrections, so there is no change to undo")
             if not change:
@@ -488,6 +490,25 @@ class Corrections:
         rows = [n for n, word in enumerate(turn.words) if word.row is not None]
         order = sorted(rows, key=lambda n: turn.words[n].place)  # merged turns can overlap
         return turn, order[before] if order else before
+
+
+def redoable(edits: Iterable[tuple[int, Any, Any]]) -> list[int]:
+    """Return the numbers of the undone changes that `redo` applies, in its order.
+
+    A change that was undone before a later one was made is none of them: the later one replaced it.
+
+    Args:
+        edits: Change, time, and time of the undoing (None if it is active) of each edit.
+    """
+    rows = list(edits)
+    last = max((change for change, _, undone in rows if undone is None), default=0)
+    return sorted(
+        {
+            change
+            for change, _, undone in rows
+            if change > last and not any(later > change and made >= undone for later, made, _ in rows)
+        }
+    )
 
 
 def _texts(transcripts: Iterable[tuple[str, Corrected]]) -> pd.DataFrame:

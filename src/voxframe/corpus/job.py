@@ -73,7 +73,7 @@ def new_job(source: str, media: str, options: Mapping[str, Any], service: str, *
 
 
 def merged(metadata: str, later: str) -> str:
-    """Return two sets of metadata columns as JSON. Values of `more` win."""
+    """Return two sets of metadata columns as JSON. Those of `later` win."""
     return json.dumps({**json.loads(metadata), **json.loads(later)}, ensure_ascii=False)
 
 

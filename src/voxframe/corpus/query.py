@@ -340,9 +340,10 @@ class Query:
         further: Mapping[str, Callable[[], object]],
         external: bool,
     ) -> pd.DataFrame:
-        """Run a DuckDB query; `others` are functions that return further tables, by name."""
+        """Run a DuckDB query; `further` are functions that return further tables, by name."""
         tables = [*TRANSCRIPT_TABLES, *EXPORTS]
-        further = {"metadata": self._metadata.to_arrow, **further}
+        # Every table has `recording`; twice, it would be ambiguous after a join.
+        further = {"metadata": lambda: self._metadata.to_arrow().drop_columns("recording"), **further}
         for _ in range(_TRIES):  # files are replaced meanwhile
             try:
                 frame = run_sql(query, parameters, tables, self._view, further, external=external)

@@ -68,7 +68,7 @@ def run_sql(
     *,
     external: bool,
 ) -> pd.DataFrame:
-    """Run a query over those tables whose names occur in it. `others` are functions that return further tables."""
+    """Run a query over those tables whose names occur in it. `further` are functions that return further tables."""
     if not isinstance(query, str):
         raise OptionError(f"a query is text, such as 'show tables', got {shown(query)}")
     values = _placeholders(parameters)

@@ -225,18 +225,25 @@ class _StoringChild:
     """Another process that performs tasks."""
 
     def __init__(self, corpus: Path) -> None:
-        self.process = subprocess.Popen(  # noqa: S603  ourselves, in a session that Ctrl-C does not reach
+        try:
+            self.process = self._started(corpus, _PIPE_BYTES)
+        except PermissionError:  # a user may have few large pipes
+            self.process = self._started(corpus, -1)
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self._into, self._out = self.process.stdin, self.process.stdout
+        self.kill = self.process.kill
+
+    @staticmethod
+    def _started(corpus: Path, pipesize: int) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(  # noqa: S603  ourselves, in a session that Ctrl-C does not reach
             [sys.executable, "-P", "-c", _PROGRAM, os.fspath(corpus)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
             env={"ARROW_DEFAULT_MEMORY_POOL": "system", **os.environ},  # as in this process
-            pipesize=_PIPE_BYTES,
+            pipesize=pipesize,
         )
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self._into, self._out = self.process.stdin, self.process.stdout
-        self.kill = self.process.kill
 
     def ask(self, tasks: Sequence[Task]) -> _Answer:
         """Let the process perform tasks."""

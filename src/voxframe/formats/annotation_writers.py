@@ -151,7 +151,7 @@ def _layers(segments: list[SpeechSegment]) -> list[list[SpeechSegment]]:
 
 
 def _free(base: str, names: set[str]) -> str:
-    """Return the wanted name, numbered if a tier already has it, and add it to `taken`."""
+    """Return the wanted name, numbered if a tier already has it, and add it to `names`."""
     name, n = base, 1
     while name in names:
         n += 1

@@ -134,7 +134,7 @@ def payloads_of(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str | None
         for name, group in by_table.items():
             for row in group:
                 _put(payload, TABLES[name], row)
-        recording = (by_table.get("transcripts") or [{}])[0].get("recording")
+        recording = next((group[0]["recording"] for group in by_table.values() if group[0].get("recording")), None)
         yield recording, _whole(payload, by_table)
 
 

@@ -100,7 +100,7 @@ def of_json_lines(data: bytes) -> list[tuple[str, dict[str, Any]]]:
 def _named(df: pd.DataFrame) -> list[tuple[str, dict[str, Any]]]:
     """Return the transcripts in a table with their names."""
     if (table := table_of(df.columns)) is not None:
-        return [(payload["id"], payload) for _, payload in payloads_of({table.name: df})]
+        return [(name or payload["id"], payload) for name, payload in payloads_of({table.name: df})]
     try:
         payloads = from_table(df)
     except OptionError as error:

@@ -150,7 +150,7 @@ def counts(
         about: DataFrame with `transcript_id` and columns to group by, such as `corpus.metadata.get()`.
 
     Returns:
-        The columns of `Corpus.counts`, sorted by query and group.
+        The columns of `Corpus.counts` without `recording`, sorted by query and group.
 
     Raises:
         OptionError: An argument is invalid.

@@ -45,7 +45,7 @@ def read_payloads(
     Returns:
         A frame with the dtypes of the data dictionary and a partition for every 64 files. Transcripts are in the order
         of their files. The divisions are unknown, because the files would have to be read to count their rows. There
-        are no names of speakers: a corpus stores them apart from the payloads.
+        are no names of speakers and recordings: a corpus stores them apart from the payloads.
 
     Raises:
         OptionError: There is no such table, or no such file.

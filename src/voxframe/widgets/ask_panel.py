@@ -109,7 +109,9 @@ class AskPanel(CorpusPlayerWidget):
                 f"there is no transcript {min(unknown)!r} in {corpus!r}; corpus.ids() lists those that exist"
             )
         self._background = Background(self, lambda text: self.set_trait("busy", text))
-        super().__init__(corpus, audio, player, title=title, chosen=ids[:_MAX_LISTED])
+        super().__init__(
+            corpus, audio, player, title=title, chosen=ids if transcripts is not None or len(ids) <= _MAX_LISTED else []
+        )
         self._listed = [{"id": i, "name": self._recordings.name(i)} for i in ids[:_MAX_LISTED]]
         self._read_earlier()
         self.on_msg(self._on_browser_message)

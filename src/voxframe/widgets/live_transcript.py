@@ -9,7 +9,7 @@ import threading
 import time
 import wave
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,6 +50,7 @@ class BrowserSound:
         self.sample_rate = sample_rate
         self._samples = tempfile.TemporaryFile()  # noqa: SIM115  open as long as this object lives
         weakref.finalize(self, self._samples.close)
+        self._is_stored = True  # until the disk is full
         self._blocks: queue.Queue[bytes | None] = queue.Queue(_MAX_BLOCKS)
 
     def put(self, samples: bytes) -> bool:
@@ -82,7 +83,11 @@ class BrowserSound:
                 return
             if block is None:
                 return
-            self._samples.write(block)
+            if self._is_stored:
+                try:
+                    self._samples.write(block)
+                except OSError:  # a full disk does not end the transcription
+                    self._is_stored = False
             yield block
 
 
@@ -90,8 +95,9 @@ class LiveTranscript(ScriptedWidget):
     """Real-time transcription: partial results in grey, then final results.
 
     The browser asks for permission to use the microphone, and allows it only on https and localhost. The sound goes to
-    the kernel and from there to the service; only `save` stores it. While a cell runs, up to a minute of sound is
-    buffered. `result` and `words` are available at any time.
+    the kernel and from there to the service. Until the widget is closed, it is in a temporary file of the kernel
+    without a name, from which `save` stores it. While a cell runs, up to a minute of sound is buffered. `result` and
+    `words` are available at any time.
 
     Args:
         client: Client of the service. None (default): `voxframe.connect()`.
@@ -144,7 +150,7 @@ class LiveTranscript(ScriptedWidget):
         self._client, self._options = client, options
         self._corpus = corpus if corpus is None else chosen_corpus(corpus)
         self._sessions: list[Stream] = []
-        self._sources: list[tuple[BrowserSound | str, datetime]] = []  # of each session, with its start
+        self._sources: list[tuple[BrowserSound | Path, str]] = []  # of each session, with its name
         self._session: Stream | None = None  # the running one
         self._stopped = False  # True if it was stopped, also while it was connecting
         self._browser_sound: BrowserSound | None = None
@@ -223,7 +229,7 @@ class LiveTranscript(ScriptedWidget):
         """
         if self.running:
             raise OptionError("a session is running; stop it first")
-        self._sessions, self._sources, self._finals, self._partial = [], [], [], ""
+        self._sessions, self._sources, self._finals, self._partial, self._saved = [], [], [], "", ""
 
     def save(self, corpus: Corpus | None = None) -> list[str]:
         """Add the transcript of each session to a corpus, with its sound.
@@ -234,44 +240,52 @@ class LiveTranscript(ScriptedWidget):
             corpus: The corpus. None (default): the one given to the widget, otherwise the default corpus.
 
         Returns:
-            The names of the new recordings, such as "live-2026-05-04-101500". A session without words is left out.
+            The names of the new recordings, such as "live-20260504-101500-123Z". A session without words is left out.
 
         Raises:
             OptionError: A session is running, or nothing was transcribed.
             CorpusError: The corpus cannot be written.
+            AudioNotFoundError: The file of a session is no longer there.
         """
         if self.running:
             raise OptionError("a session is running; stop it first")
         corpus = self._corpus or Corpus() if corpus is None else chosen_corpus(corpus)
         assert self._client is not None or not self._sessions
         names = []
-        for session, (source, start) in zip(self._sessions, self._sources, strict=True):
-            words = load_stream_words(session.messages, finals_only=True) if session.messages else pd.DataFrame()
-            if words.empty:
-                continue
-            name = f"live-{start.astimezone():%Y-%m-%d-%H%M%S}"
-            path = Path(source) if isinstance(source, str) else Path(str(corpus.path)) / "live" / f"{name}.wav"
-            if not isinstance(source, str):
-                path.parent.mkdir(parents=True, exist_ok=True)
-                source.write(path)
-            self._add(corpus, name, words, path)
-            names.append(name)
+        for session, (source, name) in zip(self._sessions, self._sources, strict=True):
+            words = _words(session.finals)
+            if not words.empty:
+                self._add(corpus, name, words, source)
+                names.append(name)
         if not names:
             raise OptionError("there is nothing to save: no session has words")
         self._saved = f"saved as {', '.join(names)}"
         return names
 
-    def _add(self, corpus: Corpus, name: str, words: pd.DataFrame, path: Path) -> None:
-        """Add a session to a corpus, with a job that tells where its sound is."""
+    def _add(self, corpus: Corpus, name: str, words: pd.DataFrame, source: BrowserSound | Path) -> None:
+        """Add a session to a corpus, with a job that tells where its sound is. Adding it again changes nothing."""
+        if isinstance(source, Path):
+            path = source
+        else:
+            path = Path(str(corpus.path)).absolute() / "live" / f"{name}.wav"
+            if not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                unfinished = path.with_suffix(".part")
+                try:
+                    source.write(unfinished)
+                    unfinished.replace(path)
+                finally:
+                    unfinished.unlink(missing_ok=True)
+        media = identify(str(path), corpus.parts.ledger, measure=True)  # raises an error if it is not there
         rows = words[["text", "start_ms", "end_ms", "confidence"]].set_axis(
             ["text", "start", "end", "confidence"], axis=1
         )
         spoken = rows.astype(object).where(rows.notna(), None).to_dict("records")
         payload = {"id": name, "status": "completed", "text": join_words(words["text"]), "words": spoken}
         corpus.add(payload, progress=False)
-        path = path.expanduser().absolute()
-        media = identify(str(path), corpus.parts.ledger, measure=True)
-        options = {"stream": True}  # a later job of the same sound has others, so it is not taken for this one
+        options = {
+            "stream": name
+        }  # other jobs and sessions of the same sound have others, so none is taken for this one
         service = service_name(self._client or connect())
         job = new_job(str(path), media.identity, options, service, state="completed", recording=name)
         corpus.parts.ledger.save(replace(job, transcript_id=name, audio_duration_s=media.audio_duration_s))
@@ -292,6 +306,7 @@ class LiveTranscript(ScriptedWidget):
         if self.running:
             raise OptionError("a session is running; stop it first")
         self.running, self._source_kind, self._stopped = True, kind, False
+        self._saved, self._since = "", 0
         self._browser_sound = source if isinstance(source, BrowserSound) else None
         self._background.submit("connecting", lambda: self._stream(source))
 
@@ -302,7 +317,8 @@ class LiveTranscript(ScriptedWidget):
             options: StreamOptions = {**self._options, "on_partial": self._on_partial, "on_final": self._on_final}
             session = self._client.stream(source, **options)
             self._sessions.append(session)
-            self._sources.append((source, datetime.now(UTC)))
+            place = Path(source).expanduser().absolute() if isinstance(source, str) else source
+            self._sources.append((place, f"live-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"[:-3] + "Z"))
             session.start()
             self._session = session
             self._since = round(time.time() * 1000)
@@ -352,6 +368,17 @@ class LiveTranscript(ScriptedWidget):
             self.clear()
         elif do == "save":
             self.save()
+
+
+def _words(finals: Iterable[Final]) -> pd.DataFrame:
+    """Return the words of finals with their times in the source, also after a reconnection."""
+    frames = []
+    for final in finals:
+        frame = load_stream_words([final], finals_only=True)
+        frames.append(
+            frame.assign(start_ms=frame["start_ms"] + final.offset_ms, end_ms=frame["end_ms"] + final.offset_ms)
+        )
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
 def _clock(final: dict[str, Any]) -> str:

@@ -472,7 +472,9 @@ class TranscriptPlayer(ScriptedWidget):
         """
         if self._measuring is not None:
             self._measuring.join()
-        write_page(self, path, _sources=media_server.page_urls(self._audio, Path(path), audio), _editable=False)
+        write_page(
+            self, path, _sources=media_server.page_urls(self._audio, Path(path), audio), _editable=False, _changes=[]
+        )
 
 
 def _whole_ms(name: str, given: object) -> int:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from voxframe.analysis.speaker_turns import label_names, speaker_labels
 from voxframe.corpus import Corpus
+from voxframe.corpus.edits import redoable
 from voxframe.errors import OptionError
 from voxframe.loaders.reading import load_some
 from voxframe.loaders.sources import Fetcher, Remote, Source, is_handle, resolve
@@ -163,10 +164,14 @@ class AnnotationStore:
                     corrections.redo(self.transcript_id)
             return
         turn = int(message["turn"])
-        here = self._check_shown(shown, [turn])
+        here = self._check_shown(shown, [turn, *([int(message["next"])] if "next" in message else [])])
         if action == "merge":
             corrections.merge(self.transcript_id, turn)
         elif action == "move":
+            if "next" in message and here.channel_of(turn) != here.channel_of(int(message["next"])):
+                raise OptionError(
+                    f"turns {turn} and {message['next']} are on different channels, so no word moves between them"
+                )
             corrections.move_boundary(self.transcript_id, turn, int(message["by"]))
         else:
             words_of_turn = here.words[here.word_turns == turn]
@@ -184,11 +189,12 @@ class AnnotationStore:
     def changes(self) -> list[dict[str, Any]]:
         """Return the changes of text and turns that are active or can be redone, oldest first."""
         history = self.corpus.corrections.history(self.transcript_id)
-        last = max(history.loc[history["undone"].isna(), "change"].tolist(), default=0)
+        made = history[["change", "made", "undone"]].astype(object)
+        again = redoable(made.where(made.notna(), None).itertuples(index=False, name=None))
         rows = []
         for edit in history.drop_duplicates("change").astype(object).to_dict("records"):
             redo = bool(history.loc[history["change"] == edit["change"], "undone"].notna().all())
-            if redo and edit["change"] < last:
+            if redo and edit["change"] not in again:
                 continue  # a later change replaced it
             rows.append(
                 {

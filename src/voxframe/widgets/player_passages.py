@@ -62,6 +62,14 @@ class PlayerPassages:
         text = self.words["text"].fillna("").to_numpy(object)[rows]
         return list(zip(text, self.start[rows], self.end[rows], strict=True))
 
+    def channel_of(self, turn: int) -> object:
+        """Return the channel of a turn; None if channels are not known."""
+        rows = np.flatnonzero(self.word_turns == turn)
+        known = (
+            "channel" in self.words.columns and len(rows) and pd.notna(channel := self.words["channel"].iloc[rows[0]])
+        )
+        return channel if known else None
+
     def text_of(self, turn: str) -> str:
         """Return the text of a turn; empty if there is none."""
         texts = self.words["text"].fillna("").to_numpy(object)[self.word_turns.astype(str) == turn]

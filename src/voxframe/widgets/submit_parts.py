@@ -14,7 +14,7 @@ import traitlets
 
 from voxframe._text import clock, masked
 from voxframe.corpus.addresses import is_address, is_remote
-from voxframe.corpus.batch.media import duration_s
+from voxframe.corpus.batch.media import duration_s, has_sound
 from voxframe.corpus.job import LOST, PENDING, Job
 from voxframe.errors import AudioError
 from voxframe.widgets.base import ScriptedWidget, escaped, show_errors
@@ -34,8 +34,8 @@ class FileDrop(ScriptedWidget):
     styles = ("fields", "file_drop")
 
     names = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    # Length or problem of each file, by its name.
-    _notes = traitlets.Dict().tag(sync=True)
+    # Of each file: whether there is a problem, and its length or the problem.
+    _notes: Any = traitlets.List().tag(sync=True)
 
     def __init__(self, folder: Path) -> None:
         super().__init__(title="Recordings")
@@ -96,7 +96,7 @@ class FileDrop(ScriptedWidget):
         self.paths.append(path)
         problem = damage(str(path))
         length = None if problem else duration_s(str(path))
-        self._notes = {**self._notes, name: [bool(problem), problem or ("" if length is None else clock(length))]}
+        self._notes = [*self._notes, [bool(problem), problem or ("" if length is None else clock(length))]]
         self.names = [*self.names, name]
         self.send({"do": "done", "key": key})
 
@@ -110,6 +110,7 @@ class FileDrop(ScriptedWidget):
         """Remove a file from the list; it stays on disk, because a job may need it."""
         if 0 <= n < len(self.names):
             del self.paths[n]
+            self._notes = [note for place, note in enumerate(self._notes) if place != n]
             self.names = [name for place, name in enumerate(self.names) if place != n]
 
 
@@ -119,7 +120,7 @@ def damage(source: str) -> str:
         return ""
     if Path(source).stat().st_size == 0:
         return "empty: there is no audio to send"
-    if find_spec("av") is None or duration_s(source) is not None:
+    if find_spec("av") is None or duration_s(source) is not None or has_sound(source):
         return ""
     return "no sound was found in it; it may be damaged"
 

@@ -16,6 +16,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Unpack, get_args
 
 import pandas as pd
@@ -396,6 +397,9 @@ class Batch:
             jobs = self._ledger.of_transcript(transcript_id)
             if remote:
                 self._forget_remote(transcript_id, {job.service for job in jobs}, self._default_client.use(client))
+            for job in jobs:
+                if Path(job.source).parent == Path(self._archive.path, "live").absolute():  # of a LiveTranscript
+                    Path(job.source).unlink(missing_ok=True)
             self._ledger.drop_jobs(transcript_id)
             self._archive.remove(transcript_id)
             self._search.purge(transcript_id)

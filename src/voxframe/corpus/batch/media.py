@@ -36,6 +36,8 @@ Recordings: TypeAlias = "OneSource | Iterable[OneSource] | pd.DataFrame"
 #: Allowed names of the column of sources in a DataFrame.
 SOURCE_COLUMNS = ("audio", "path", "url", "source", "file", "audio_url")
 _MAGIC = frozenset("*?[")
+#: Playlists could name other files and URLs to read, so PyAV does not open them.
+_LOCAL = {"protocol_whitelist": "file"}
 
 _CHUNK_BYTES = 1 << 20
 #: A file whose inode changed less than this long ago may change again within the same tick of the kernel's clock.
@@ -162,11 +164,21 @@ def duration_s(source: str) -> float | None:
     import av
 
     try:
-        # Playlists could name other files and URLs to read, so they are not opened.
-        with av.open(source, options={"protocol_whitelist": "file"}) as container:
+        with av.open(source, options=_LOCAL) as container:
             return None if container.duration is None else container.duration / av.time_base
     except (av.FFmpegError, OSError, ValueError):
         return None
+
+
+def has_sound(source: str) -> bool:
+    """Return whether PyAV finds a track of sound in a local file."""
+    import av
+
+    try:
+        with av.open(source, options=_LOCAL) as container:
+            return bool(container.streams.audio)
+    except (av.FFmpegError, OSError, ValueError):
+        return False
 
 
 def _open(source: str) -> Any:

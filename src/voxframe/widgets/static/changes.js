@@ -3,15 +3,16 @@
 const CHANGES = { text: "Text of turn", split: "Split of turn", merge: "Merge of turn", move: "Boundary of turn", time: "Time in turn", speakers: "Speakers of all turns" };
 
 /** Creates the buttons and the list; `change(action, more)` asks the kernel. */
-function changeHistory(model, guard, change) {
+function changeHistory(model, guard, change, session) {
   const button = (name, text, action) => h("button", { type: "button", class: "vf-button", "aria-label": text, title: text, onclick: guard(action) }, icon(name));
   const undo = button("undo", "Undo", () => change("undo"));
   const redo = button("redo", "Redo", () => change("redo"));
-  const open = h("button", { type: "button", class: "vf-button", "aria-expanded": "false", title: "List of changes", onclick: guard(() => {
+  const open = h("button", { type: "button", class: "vf-button", "aria-expanded": String(Boolean(session.history)), title: "List of changes", onclick: guard(() => {
+    session.history = list.hidden;
     list.hidden = !list.hidden;
     open.setAttribute("aria-expanded", String(!list.hidden));
   }) }, "History");
-  const list = h("ol", { class: "vf-changes", "aria-label": "Changes, the last one first", hidden: true });
+  const list = h("ol", { class: "vf-changes", "aria-label": "Changes, the last one first", hidden: !session.history });
   const show = () => {
     const changes = model.get("_changes");
     undo.disabled = !changes.some((row) => !row.redo);
@@ -32,12 +33,12 @@ function changeHistory(model, guard, change) {
   return { buttons: [undo, redo, open], list };
 }
 
-/** Boundaries of the turn of a passage with its neighbours: time in ms, and the turns before and after. */
+/** Boundaries of the turn of a passage with its neighbours, of turns that do not overlap: time in ms, and the passage after it. */
 function boundariesOf(passages, p) {
   const [from, to] = passages.parts(p);
   return [from, to].filter((at) => at > 0 && at < passages.count).map((at) => {
     const next = passages.first[at];
-    return { at, ms: (Math.max(0, passages.end[next - 1]) + Math.max(0, passages.start[next])) / 2, known: passages.start[next] >= 0 && passages.start[next - 1] >= 0 };
+    return { at, ms: (Math.max(0, passages.end[next - 1]) + Math.max(0, passages.start[next])) / 2, known: passages.start[next - 1] >= 0 && passages.start[next] >= passages.end[next - 1] && passages.turn[at - 1] >= 0 && passages.turn[at] >= 0 };
   }).filter(({ known }) => known);
 }
 

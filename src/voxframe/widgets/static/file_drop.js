@@ -43,13 +43,13 @@ function renderFileDrop({ model, el, signal }) {
     show();
   });
 
-  const note = (name) => {
-    const [bad, text] = model.get("_notes")[name] ?? [false, ""];
+  const note = (n) => {
+    const [bad, text] = model.get("_notes")[n] ?? [false, ""];
     return h("em", { class: bad ? "vf-damaged" : "vf-status" }, text);
   };
   function show() {
     const here = model.get("names").map((name, n) =>
-      h("li", {}, h("span", { title: name }, name), note(name), h("button", { type: "button", class: "vf-button", "aria-label": `Remove ${name}`, title: "Remove", onclick: guard(() => send({ do: "remove", n })) }, icon("close"))),
+      h("li", {}, h("span", { title: name }, name), note(n), h("button", { type: "button", class: "vf-button", "aria-label": `Remove ${name}`, title: "Remove", onclick: guard(() => send({ do: "remove", n })) }, icon("close"))),
     );
     const coming = Array.from(uploads.values(), ({ file, bar }) => h("li", {}, h("span", {}, file.name), bar));
     list.replaceChildren(...here, ...coming);

@@ -63,11 +63,10 @@ function renderPlayer({ model, el, signal, session }, sound) {
   const forward = button("+5 s", "Forward 5 seconds", () => act.seek(sound.now + 5000));
   const doubt = button("Uncertain", "Next word with a low confidence", () => nextDoubt());
   doubt.disabled = !passages.confidence.some((sure) => sure < 0.6);
-  let skips = false;
   const skip = button("Skip silence", "Skip silences of more than a second", () => {
-    skips = !skips;
-    skip.setAttribute("aria-pressed", String(skips));
-  }, { "aria-pressed": "false" });
+    session.skips = !session.skips;
+    skip.setAttribute("aria-pressed", String(session.skips));
+  }, { "aria-pressed": String(Boolean(session.skips)) });
   const louder = (by) => {
     volume.value = Number(volume.value) + by;
     volume.dispatchEvent(new Event("input"));
@@ -109,7 +108,7 @@ function renderPlayer({ model, el, signal, session }, sound) {
   };
   const reader = new Reader(passages, model, people(), act, signal);
   const editing = makeEditing(model, reader, passages, speakers, say);
-  const changes = changeHistory(model, guard, (action, more) => editing.change(Math.max(0, reader.current), action, more));
+  const changes = changeHistory(model, guard, (action, more) => editing.change(Math.max(0, reader.current), action, more), session);
   const title = h("div", { class: "vf-head" }, h("strong", { class: "vf-title" }, model.get("title")), h("span", { class: "vf-space" }), chips, ...(reshapable ? changes.buttons : []));
   root.append(title, bar, help.list, changes.list, stage, map, note, h("div", { class: "vf-under" }, reader.list, follow), kept, pane);
   root.append(spoken);
@@ -226,7 +225,7 @@ function renderPlayer({ model, el, signal, session }, sound) {
     event.stopImmediatePropagation(); // no selection
     event.preventDefault();
     stage.setPointerCapture(event.pointerId);
-    grip = { ...grip };
+    grip = { ...grip, from: place(event) };
   }));
   stage.addEventListener("pointermove", guard((event) => {
     if (grip) grip.ms = ms(place(event));
@@ -235,8 +234,10 @@ function renderPlayer({ model, el, signal, session }, sound) {
     if (grip) drawOver();
   }));
   for (const kind of ["pointerup", "pointercancel"]) stage.addEventListener(kind, guard((event) => {
-    const by = grip && kind === "pointerup" ? wordsMoved(passages, grip.at, grip.ms) : 0;
-    if (by) editing.change(grip.at - 1, "move", { by });
+    const isClick = grip && Math.abs(place(event) - grip.from) <= 4;
+    const by = grip && kind === "pointerup" && !isClick ? wordsMoved(passages, grip.at, grip.ms) : 0;
+    if (by) editing.change(grip.at - 1, "move", { by, next: passages.turn[grip.at] });
+    else if (isClick && kind === "pointerup") act.seek(ms(place(event)));
     if (grip) event.stopImmediatePropagation();
     grip = null;
     drawOver();
@@ -287,7 +288,7 @@ function renderPlayer({ model, el, signal, session }, sound) {
     const on = word >= 0 && now < passages.end[word] + 400 ? word : -1;
     if (on !== reader.on) reader.highlight(on);
     if (sound.playing && (now < from || now > to)) look(now - (to - from) * 0.1);
-    if (skips && sound.playing && on < 0) {
+    if (session.skips && sound.playing && on < 0) {
       const next = passages.starts[below(passages.starts, now, true)];
       if (next - now > 1000) sound.place(next - 250);
     }
