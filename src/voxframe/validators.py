@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import numbers
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -316,3 +317,8 @@ def checked_timeout(given: object) -> float | None:
 def _scalar(value: object) -> object:
     """Convert a NumPy or pandas scalar to the Python value. An array or a column is not one, whatever its length."""
     return value.item() if hasattr(value, "item") and getattr(value, "ndim", None) == 0 else value
+
+
+def speaker_label(value: Any) -> Any:
+    """Return the label of a speaker; a whole number is the label of its digits."""
+    return str(int(value)) if isinstance(value, numbers.Integral) else value

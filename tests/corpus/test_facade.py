@@ -19,7 +19,7 @@ _NAMESPACES = {
     "corrections": set(
         "set split merge move_boundary relabel set_time undo redo get turns word_turns history stale".split()
     ),
-    "analyses": {"add", "undo"},
+    "analyses": {"analyze", "undo"},
     "metadata": {"set", "get", "to_arrow"},
     "snapshots": {"create", "open", "versions"},
     "raw": set(

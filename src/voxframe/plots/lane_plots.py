@@ -36,7 +36,7 @@ from voxframe.plots.spans import (
     spans,
     transcript_names,
 )
-from voxframe.validators import Boolean, checked, name_list, shown
+from voxframe.validators import Boolean, checked, name_list, shown, speaker_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,11 +100,7 @@ def timeline(
     found, rows = spans(df, by, "timeline"), band_rows(bands)
     low, high = _view(view, max([found.last, *(_last(band) for band in rows.values())]))
     resolution = (high - low) * RESOLUTION
-    names = (
-        found.names
-        if speakers is None
-        else [str(name) if isinstance(name, int) else name for name in name_list(speakers, "speakers")]
-    )
+    names = found.names if speakers is None else [speaker_label(name) for name in name_list(speakers, "speakers")]
     found = _chosen(found, names) if view is None else _chosen(found, names).within(low, high)
     drawn, lane = packed(found, resolution) if pack else (found, None)
     count = len(names) if lane is None else int(lane.max(initial=-1)) + 1

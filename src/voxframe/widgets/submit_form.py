@@ -17,7 +17,7 @@ from voxframe._text import PLAIN, clock, masked
 from voxframe.client import Client, connect
 from voxframe.corpus import Corpus
 from voxframe.corpus.addresses import is_address, is_remote
-from voxframe.corpus.batch.media import expand
+from voxframe.corpus.batch.media import expand, signature
 from voxframe.corpus.batch.plan import TO_SEND, Plan
 from voxframe.corpus.corpus import chosen_corpus
 from voxframe.corpus.job import PENDING
@@ -372,9 +372,8 @@ def _existing(sources: list[str]) -> tuple[list[str], dict[str, str]]:
     for source in sources:
         try:
             for recording in expand(source):
-                path = recording.source
-                if not is_address(path) and not is_remote(path) and not Path(path).exists():
-                    raise AudioNotFoundError(f"there is no file {path!r}; check its path")
+                if not is_address(recording.source) and not is_remote(recording.source):
+                    signature(recording.source)
             existing.append(source)
         except AudioError as e:
             missing[source] = str(e)

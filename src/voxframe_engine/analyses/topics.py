@@ -36,7 +36,7 @@ from voxframe_engine.analyses.lexicon_scoring import (
     label_vectors,
     stems,
 )
-from voxframe_engine.text.sentences import Sentence, joined, passages, spanned
+from voxframe_engine.text.sentences import SENTENCE_END, Sentence, joined, passages, spanned
 
 FLOOR = 0.45
 _FILE = "topics.txt"
@@ -46,7 +46,6 @@ _MOST, _MOST_CLEAR = 3, 10  # labels of a passage
 _STRONG, _WEAK, _UP = 2.5, 1.0, 0.5  # weight of a word that suffices alone, of any other, and share for ancestors
 _FULL = 2.5  # evidence at which the relevance is 0.63
 _CAPITAL = re.compile(r"[A-Z][a-z]+")
-_SENTENCE_END = re.compile(r"(?<=[.?!])\s+")
 _NONE = "none"  # label of passages without a topic
 _PARENT = 0.95  # relevance of a label relative to the deeper label that is reported
 _NAMED = 0.4  # cosine to its description at which a deeper label is certain
@@ -125,7 +124,7 @@ def _without(text: str, name: str) -> str | None:
     if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, 0 if name.islower() else re.IGNORECASE):
         return None
     shared = {stem(word) for word in words_of(name)} - {stem(word) for word in STOPWORDS}
-    sentences = [[(word, stems(word)) for word in sentence.split()] for sentence in _SENTENCE_END.split(text)]
+    sentences = [[(word, stems(word)) for word in sentence.split()] for sentence in SENTENCE_END.split(text)]
     if len(shared) > 1 and any(shared <= {part for _, parts in words for part in parts} for words in sentences):
         return None
     words = [word for sentence in sentences for word in sentence]

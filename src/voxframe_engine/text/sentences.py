@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,6 +11,9 @@ from voxframe._text import DEFAULT_CHARS, Cue, WordDict, join_words, sentences
 
 #: As in the sentences response: text, start, end, words, speaker, and channel if channels are separate.
 Sentence = dict[str, Any]
+
+#: White space between two sentences of a text.
+SENTENCE_END = re.compile(r"(?<=[.?!])\s+")
 
 _PASSAGE_MS = 30_000
 

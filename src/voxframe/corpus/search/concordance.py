@@ -26,7 +26,7 @@ from voxframe.corpus.search.segment import IndexSegment, Ints
 from voxframe.corpus.speaker_names import with_names
 from voxframe.errors import CorpusWarning, OptionError, caller
 from voxframe.schema import CONCORDANCE, SPEAKER_NAME
-from voxframe.validators import Integer, checked, shown
+from voxframe.validators import Integer, checked, shown, speaker_label
 
 _TEXTS = ("left", "match", "right")
 _KEYS = [name for name in CONCORDANCE.names if name not in _TEXTS]
@@ -115,7 +115,7 @@ def speaker_list(speaker: str | Iterable[str] | None) -> list[str] | None:
     if speaker is None:
         return None
     several = list(speaker) if isinstance(speaker, Iterable) and not isinstance(speaker, str) else [speaker]
-    several = [str(item) if isinstance(item, int) else item for item in several]  # 1 is the label "1"
+    several = [speaker_label(item) for item in several]
     if not all(isinstance(item, str) for item in several):
         raise OptionError(f"speaker must be a label or a name, or a list of them, got {shown(speaker)}")
     return several

@@ -35,11 +35,11 @@ function changeHistory(model, guard, change, session) {
 
 /** Boundaries of the turn of a passage with its neighbours, of turns that do not overlap: time in ms, and the passage after it. */
 function boundariesOf(passages, p) {
-  const [from, to] = passages.parts(p);
-  return [from, to].filter((at) => at > 0 && at < passages.count).map((at) => {
-    const next = passages.first[at];
-    return { at, ms: (Math.max(0, passages.end[next - 1]) + Math.max(0, passages.start[next])) / 2, known: passages.start[next - 1] >= 0 && passages.start[next] >= passages.end[next - 1] && passages.turn[at - 1] >= 0 && passages.turn[at] >= 0 };
-  }).filter(({ known }) => known);
+  const { start, end, first, turn } = passages;
+  const isShared = (at) => at > 0 && at < passages.count && turn[at - 1] >= 0 && turn[at] >= 0;
+  const isTimed = (next) => start[next - 1] >= 0 && start[next] >= end[next - 1];
+  return passages.parts(p).filter((at) => isShared(at) && isTimed(first[at]))
+    .map((at) => ({ at, ms: (Math.max(0, end[first[at] - 1]) + start[first[at]]) / 2 }));
 }
 
 /** Number of words that the turn before a boundary takes from the next one if the boundary moves to a time. */

@@ -15,6 +15,7 @@ from voxframe_engine.analyses.entities.text import (
     find_matches,
     rules,
 )
+from voxframe_engine.text.sentences import SENTENCE_END
 
 _TOP = (
     r"(?:com|org|net|edu|gov|info|biz|io|co|ai|app|dev|tv|me|us|uk|de|fr|it|es|ca|au|nz|ie|in|nl|ch|at|se|no|eu"
@@ -211,7 +212,7 @@ def _passwords(run: WordRun) -> Iterator[EntityMatch]:
             if joined or re.search(r"\d", phrase[0]):
                 yield EntityMatch("password", *phrase.span(), 97 + 2 * (joined is not None))
     for match in _SET_TO.finditer(run.low):
-        sentences = re.split(r"(?<=[.?!]) ", run.before(match.start()))
+        sentences = SENTENCE_END.split(run.before(match.start()))
         word = _WORD.match(run.low, match.end())
         if word and (_SECRET.fullmatch(word[0]) or _PASSWORD.search(" ".join(sentences[-2:]))):
             phrase = _PHRASE.match(run.low, match.end())

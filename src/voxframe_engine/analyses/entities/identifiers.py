@@ -33,6 +33,7 @@ from voxframe_engine.analyses.entities.text import (
     find_matches,
     rules,
 )
+from voxframe_engine.text.sentences import SENTENCE_END
 
 _IS = (
     r"(?: is| are| was|:| number| no\.?| of|,| ends in| ending in| reads| says| should be| with"
@@ -266,7 +267,7 @@ def _expiries(run: WordRun, numbers: Sequence[EntityMatch]) -> Iterator[EntityMa
         if cue is None:
             continue
         before, after = run.before(match.start()), run.low[match.end() : match.end() + _NEAR]
-        near = " ".join(re.split(r"(?<=[.?!]) ", before)[-2:])
+        near = " ".join(SENTENCE_END.split(before)[-2:])
         ended = bisect_right(cards, match.start())
         is_card = (
             (ended > 0 and match.start() - cards[ended - 1] < 2 * _NEAR)

@@ -27,6 +27,7 @@ from voxframe_engine.analyses.entities.listed_terms import is_listed, known
 from voxframe_engine.analyses.entities.people import STOP
 from voxframe_engine.analyses.entities.text import EntityMatch, WordRun
 from voxframe_engine.analyses.lexicon_scoring import WORD_SCALE, classifier
+from voxframe_engine.text.sentences import SENTENCE_END
 
 _SLANG = frozenset(
     "gonna wanna gotta kinda sorta lemme gimme dunno cause yeah yep nope hmm umm uhh okay hey hiya".split()
@@ -119,7 +120,6 @@ _PARTICLES = r"(?:van|von|der|den|de|di|da|dos|del|della|la|bin|ibn|al|el|ter|te
 _AND = r"(?:& |and (?=(?:Sons|Daughters|Brothers|Co|Company|Partners|Associates)\b))"
 _TOGETHER = re.compile(rf"(?<![\w&]){_CAPITAL}(?: (?:(?:{_PARTICLES} ){{1,2}}(?=[^\W\d_a-z])|{_AND})?{_CAPITAL})*")
 _VOWEL = re.compile(r"[aeiouyà-ɏ]")
-_SENTENCE_END = re.compile(r"(?<=[.?!]) ")
 _TOKEN = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
 _ARTICLE = re.compile(r"\b(?:the|an?|this|that|every|each|no|some|my|your|his|her|our|their) $")
 _BEFORE_BODY = re.compile(
@@ -226,8 +226,8 @@ def _context(run: WordRun, word: _Word) -> float | None:
     """Return the probability that a word is a person less that it is a thing, in its sentence. None: no encoder."""
     if (encoder := find_encoder()) is None:
         return None
-    before = _SENTENCE_END.split(run.text[max(0, word.start - _AROUND) : word.start])[-1].split()
-    word_and_rest = _SENTENCE_END.split(run.text[word.start : word.end + _AROUND])[0].split()
+    before = SENTENCE_END.split(run.text[max(0, word.start - _AROUND) : word.start])[-1].split()
+    word_and_rest = SENTENCE_END.split(run.text[word.start : word.end + _AROUND])[0].split()
     vector = encoder.words([[*before, *word_and_rest]])[0][len(before)]
     kinds = classifier("names")
     (chances,) = kinds.probabilities(vector[None] / WORD_SCALE)
