@@ -1,13 +1,14 @@
 """Options of a transcription job: names, types, bounds, defaults and help.
 
 `FIELDS` is the one specification. The strict check of the client (`check`) and the lenient check of the embedded server
-(`problems`) are made from it. So are the JSON Schemas of its API description, the form and the documentation.
+(`problems`) are made from it. So are the form and the documentation.
 """
 
 from __future__ import annotations
 
 import inspect
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, cast, get_args
@@ -311,15 +312,17 @@ def _allowed(field: Field) -> str:
             ", ".join(field.choices) if len(field.choices) <= 5 else f"{len(field.choices)} such as {field.choices[0]}"
         )
         return f"list of {few}" if isinstance(field.type, values.ListOf) else few
-    if isinstance(field.type, values.ListOf):
-        return f"list of {field.type.noun}"
-    schema = field.type.schema
-    if schema["type"] == "boolean":
-        return "True or False"
-    if "minimum" not in schema:
-        return "URL" if schema.get("format") == "uri" else "text"
-    top = schema["maximum"]
-    return f"{schema['minimum']} or more" if top == values.LARGEST_INTEGER else f"{schema['minimum']} to {top}"
+    match field.type:
+        case values.ListOf(noun=noun):
+            return f"list of {noun}"
+        case values.Boolean():
+            return "True or False"
+        case values.Number(low, high) | values.Integer(low, high):
+            return f"{low} or more" if high in (None, math.inf) else f"{low} to {high}"
+        case values.WebAddress():
+            return "URL"
+        case _:
+            return "text"
 
 
 def takes_options(function: _Function) -> _Function:

@@ -1,4 +1,4 @@
-"""Types of option values: each checks and converts a Python value, and describes itself as a JSON Schema."""
+"""Types of option values: each checks and converts a Python value."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ LARGEST_INTEGER = 2**53
 #: Largest number of allowed values that a message lists.
 MOST_LISTED = 12
 
-JsonSchema = dict[str, Any]
-
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -36,11 +34,6 @@ class ValueType(Protocol):
         """Return the value as it is sent."""
         ...
 
-    @property
-    def schema(self) -> JsonSchema:
-        """JSON Schema of the values that are allowed."""
-        ...
-
 
 @dataclass(frozen=True)
 class Boolean:
@@ -52,11 +45,6 @@ class Boolean:
         if not isinstance(value, bool):
             raise InvalidValueError("must be True or False")
         return value
-
-    @property
-    def schema(self) -> JsonSchema:
-        """JSON Schema of a boolean."""
-        return {"type": "boolean"}
 
 
 @dataclass(frozen=True)
@@ -75,11 +63,6 @@ class Number:
             allowed = f"of at least {self.low:g}" if self.high == math.inf else f"from {self.low:g} to {self.high:g}"
             raise InvalidValueError(f"must be a number {allowed}{unit}")
         return value
-
-    @property
-    def schema(self) -> JsonSchema:
-        """JSON Schema of a number with its bounds."""
-        return {"type": "number", "minimum": self.low} | ({} if self.high == math.inf else {"maximum": self.high})
 
 
 @dataclass(frozen=True)
@@ -107,12 +90,6 @@ class Integer:
         if value > LARGEST_INTEGER:
             raise InvalidValueError(f"must be at most {LARGEST_INTEGER}{unit}")
         return value
-
-    @property
-    def schema(self) -> JsonSchema:
-        """JSON Schema of an integer with its bounds."""
-        bounds = {"type": "integer", "minimum": self.low, "maximum": self.high or LARGEST_INTEGER}
-        return bounds | ({"description": self.unit} if self.unit else {})
 
 
 @dataclass(frozen=True)
@@ -142,11 +119,6 @@ class Choice:
             raise InvalidValueError(f"must be {listed}{near}")
         return text
 
-    @property
-    def schema(self) -> JsonSchema:
-        """JSON Schema of an enumeration, aliases included."""
-        return {"type": "string", "enum": [*self.allowed, *self.aliases]}
-
 
 @dataclass(frozen=True)
 class Text:
@@ -159,11 +131,6 @@ class Text:
         if _SURROGATE.search(value):
             raise InvalidValueError("must be text that UTF-8 can hold, without half of a surrogate pair")
         return value
-
-    @property
-    def schema(self) -> JsonSchema:
-        """JSON Schema of a non-empty string."""
-        return {"type": "string", "minLength": 1}
 
 
 @dataclass(frozen=True)
@@ -178,11 +145,6 @@ class HeaderName:
             raise InvalidValueError("must be the name of an HTTP header: letters, digits and hyphens")
         return value
 
-    @property
-    def schema(self) -> JsonSchema:
-        """JSON Schema of a header name."""
-        return {"type": "string", "pattern": f"^{self.pattern}$"}
-
 
 @dataclass(frozen=True)
 class HeaderValue:
@@ -195,11 +157,6 @@ class HeaderValue:
         if not isinstance(value, str) or not re.fullmatch(self.pattern, value):
             raise InvalidValueError("must be printable ASCII on one line (the value itself is not shown)")
         return value
-
-    @property
-    def schema(self) -> JsonSchema:
-        """JSON Schema of a header value that is never returned."""
-        return {"type": "string", "pattern": f"^{self.pattern}$", "writeOnly": True}
 
 
 @dataclass(frozen=True)
@@ -216,11 +173,6 @@ class WebAddress:
         if not usable or re.search(r"[\s\x00-\x1f]", str(value)) or _SURROGATE.search(str(value)):
             raise InvalidValueError("must be an http or https URL")
         return str(value)
-
-    @property
-    def schema(self) -> JsonSchema:
-        """JSON Schema that accepts at least every URL that `convert` accepts."""
-        return {"type": "string", "format": "uri", "pattern": r"^[hH][tT][tT][pP][sS]?://[^\s/?#]+\S*$"}
 
 
 @dataclass(frozen=True)
@@ -243,11 +195,6 @@ class ListOf:
                 raise InvalidValueError(f"must be a list of {self.noun}; entry {n}, {shown(entry)}, {e}") from None
         return converted
 
-    @property
-    def schema(self) -> JsonSchema:
-        """JSON Schema of an array."""
-        return {"type": "array", "items": self.item.schema}
-
 
 @dataclass(frozen=True)
 class Spelling:
@@ -267,13 +214,6 @@ class Spelling:
         if not converted["from"]:
             raise InvalidValueError('needs at least one spelling in "from"')
         return converted
-
-    @property
-    def schema(self) -> JsonSchema:
-        """JSON Schema of an entry."""
-        text = Text().schema
-        heard = {"anyOf": [text, {"type": "array", "items": text, "minItems": 1}]}
-        return {"type": "object", "required": ["from", "to"], "properties": {"from": heard, "to": text}}
 
 
 def nearest(value: object, allowed: Sequence[str]) -> str:

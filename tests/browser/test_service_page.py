@@ -255,7 +255,7 @@ def test_other_clients_are_told_where_to_read_on(service):
     import requests
 
     plain = requests.get(service.url + "/", timeout=10)
-    assert plain.json()["openapi"] == "/openapi.json"
+    assert plain.json()["transcripts"] == "/v2/transcript"
     assert plain.headers["Vary"] == "Accept"
     html = requests.get(service.url + "/", headers={"Accept": "text/html,*/*;q=0.8"}, timeout=10)
     assert html.headers["content-type"].startswith("text/html")

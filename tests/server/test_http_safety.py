@@ -242,7 +242,6 @@ def test_head_is_a_get_without_its_body(service):
         "/v2/transcript",
         f"/v2/transcript/{job}",
         f"/v2/transcript/{job}/srt",
-        "/openapi.json",
         "/",
         "/page/page.js",
     )

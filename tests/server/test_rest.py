@@ -195,7 +195,6 @@ def test_wrong_key_on_a_large_upload_is_still_a_401(service):
         "/v3/transcript",
         "/v2/transcript/a/b/c",
         "/%00",
-        "/openapi",
     ],
 )
 def test_an_unknown_path_is_a_404(service, path, payload_folder):

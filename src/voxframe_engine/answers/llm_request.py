@@ -50,6 +50,16 @@ class LLMRequest:
     questions: tuple[LLMQuestion, ...] = ()
 
 
+#: The field that only one task has, by task.
+_TASK_FIELDS = {"task": "prompt", "question-answer": "questions"}
+
+
+def field_names(task: Task) -> set[str]:
+    """Return the names of the fields that the body of a request for a task may have."""
+    names = LLMRequest.__dataclass_fields__.keys() - {"task", *_TASK_FIELDS.values()}
+    return names | {"sources"} | ({_TASK_FIELDS[task]} if task in _TASK_FIELDS else set())
+
+
 def read(task: Task, body: object) -> LLMRequest:
     """Validate the body of a request. Unknown fields and nulls are ignored."""
     if not isinstance(body, Mapping):

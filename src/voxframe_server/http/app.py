@@ -11,7 +11,6 @@ from datetime import date
 from typing import Any, TypedDict
 from urllib.parse import urlencode
 
-import orjson
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -30,7 +29,7 @@ from voxframe_engine.speech import engines
 from voxframe_engine.speech.engines import DEFAULT_CHOICE, EngineChoice
 from voxframe_engine.text import sentences
 from voxframe_server.data_dir import DataDir, RetentionPolicy
-from voxframe_server.http import llm_routes, openapi, page, serialization
+from voxframe_server.http import llm_routes, page, serialization
 from voxframe_server.http.llm_routes import ResponseStore
 from voxframe_server.http.middleware import (
     LOOPBACK,
@@ -57,8 +56,6 @@ from voxframe_server.realtime.websocket import StreamEndpoint, StreamLimits
 
 _log = logging.getLogger("voxframe_server")
 _DEFAULT_LIMIT = 10
-#: Public content that needs no key and reveals nothing about stored data.
-_KEYLESS = page.KEYLESS | {"/openapi.json"}
 
 
 def make_app(
@@ -115,7 +112,6 @@ def make_app(
     app = Starlette(
         routes=[
             *page.ROUTES,
-            Route("/openapi.json", _description(llm_prefix), methods=["GET"]),
             Route("/v2/upload", upload, methods=["POST"]),
             route("/v2/transcript", get=listing, post=create),
             route("/v2/transcript/{transcript_id}", get=show, delete=delete),
@@ -127,7 +123,7 @@ def make_app(
         ],
         middleware=[
             Middleware(ErrorMiddleware),
-            Middleware(AuthMiddleware, key=key, hosts=hosts, signed=redacted_audio_store.PREFIX, keyless=_KEYLESS),
+            Middleware(AuthMiddleware, key=key, hosts=hosts, signed=redacted_audio_store.PREFIX, keyless=page.KEYLESS),
         ],
         exception_handlers={HTTPException: _http_error},
         lifespan=lifespan,
@@ -138,11 +134,6 @@ def make_app(
     )
     app.state.llm = llm_routes.LLMState(answerer, writer, responses)
     return app
-
-
-def _description(llm_prefix: str) -> Callable[[Request], Response]:
-    body = orjson.dumps(openapi.document(llm_prefix))
-    return lambda _: Response(body, media_type="application/json")
 
 
 def _http_error(_: Request, error: Exception) -> Response:

@@ -27,7 +27,6 @@ from voxframe_engine.answers.llm_request import Answerer, LLMRequest
 from voxframe_engine.answers.model import Cancelled, ModelFailed, Report
 from voxframe_engine.answers.writer import LocalModel
 from voxframe_engine.errors import RequestRefused
-from voxframe_server.http.request_bodies import llm_request as request_schema
 from voxframe_server.http.request_bodies import read_json, reports_unknown_fields, unknown_fields
 from voxframe_server.http.server_state import ServerState, json_response, route, server_state
 from voxframe_server.jobs.database import Database
@@ -117,7 +116,7 @@ async def generate(request: Request) -> HTTPResponse:
         raise HTTPException(404, f"there is no task {shown(task)}; there are {', '.join(validation.TASKS)}")
     body = await read_json(request)
     model, state = _model(request), server_state(request)
-    unknown = unknown_fields(f"language model: {task}", body, request_schema(task)["properties"], validation.NESTED)
+    unknown = unknown_fields(f"language model: {task}", body, validation.field_names(task), validation.NESTED)
     progress = _Progress(task)
     with reports_unknown_fields(unknown):
         watch = create_task(_watch(request, progress))

@@ -44,8 +44,7 @@ def index(request: Request) -> Response:
     if "text/html" in request.headers.get("accept", ""):
         answer = _file("index.html")
     else:
-        where = {"service": "voxframe", "transcripts": "/v2/transcript", "openapi": "/openapi.json"}
-        answer = json_response(where)
+        answer = json_response({"service": "voxframe", "transcripts": "/v2/transcript"})
     answer.headers["Vary"] = "Accept"
     return answer
 
