@@ -62,7 +62,7 @@ def test_rows_from_anywhere_know_their_recordings(folder, corpus):
     ):
         assert lanes(rows) == ["ada", "bob"]
         assert rows.columns.get_loc("recording") == 1
-        assert rows.groupby("recording").size().to_dict() == {"ada": len(rows) // 2, "bob": len(rows) // 2}
+        assert rows["recording"].value_counts().to_dict() == {"ada": len(rows) // 2, "bob": len(rows) // 2}
     assert lanes(corpus["bob"]["words"]) == ["bob"]
 
 

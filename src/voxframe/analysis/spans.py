@@ -114,7 +114,7 @@ def _taken(column: pd.Series[Any], rows: _Ints) -> Any:
     """Return the values at some positions, null for -1, of a nullable dtype if there are nulls."""
     if (rows < 0).any() and column.dtype.kind in "iub":
         column = column.astype("boolean" if column.dtype.kind == "b" else "Int64")
-    return pd.api.extensions.take(column.array, rows, allow_fill=True)
+    return column.reset_index(drop=True).reindex(rows).array
 
 
 def _one_axis(spans: pd.DataFrame, others: pd.DataFrame, keys: list[str]) -> tuple[_Floats, _Floats, _Floats, _Floats]:

@@ -107,10 +107,11 @@ def _database(_process: int, *, external: bool) -> duckdb.DuckDBPyConnection:
     """Return the database of a process. Without `external`, queries reach no files, no network and no variables."""
     import duckdb
 
-    config: dict[str, str | bool | int | float | list[str]] = {"autoinstall_known_extensions": False, "TimeZone": "UTC"}
+    config: dict[str, str | bool | int | float | list[str]] = {"autoinstall_known_extensions": False}
     if not external:
         config |= {"enable_external_access": False, "python_enable_replacements": False}
     database = duckdb.connect(config=config)
+    database.execute("SET TimeZone = 'UTC'")  # not in config, which is read before its extension is loaded
     if not external:
         database.execute("SET lock_configuration = true")
     return database

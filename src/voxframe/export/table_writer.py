@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import timedelta
 from typing import IO, Any, Self
+from uuid import UUID
 
 import numpy as np
 import orjson
@@ -230,7 +231,7 @@ def _settled(kind: pa.DataType) -> pa.DataType:
 def _text(value: object, losses: Losses) -> str | None:
     if value is None or (pd.api.types.is_scalar(value) and pd.isna(value)):  # type: ignore[call-overload]
         return None
-    if not isinstance(value, str):
+    if not isinstance(value, str | UUID):  # pyarrow before 25 does not know the type of UUIDs
         losses[_AS_TEXT] += 1
     text = str(value)
     repaired = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
