@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from voxframe import models, settings
 from voxframe._arguments import amount, count, seconds
+from voxframe._files import file_lock, hidden_path, put_in_place, sync
 from voxframe._shared_server import ServerFile, choices_of
 from voxframe.errors import MissingExtraError, ModelError, SettingsError
 from voxframe_server.data_dir import DataDir, RetentionPolicy
@@ -277,24 +278,15 @@ def _obey(line: bytes, allow_webhooks: Callable[[str], None]) -> None:
 
 def _kept_key(data_dir: DataDir) -> tuple[str, Path]:
     """Return the key stored in the data directory, generated if there is none, and its file."""
-    try:
-        key = data_dir.key.read_text().strip()
-    except FileNotFoundError:
-        key = ""
-    if not key:
-        fresh = data_dir.root / f".key-{secrets.token_hex(8)}"
-        descriptor = os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(secrets.token_hex(24) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            os.link(fresh, data_dir.key)  # fails if another process has stored its key first
-        except FileExistsError:
-            pass
-        finally:
-            fresh.unlink()
-        key = data_dir.key.read_text().strip()
+    with file_lock(data_dir.root / ".key.lock"):
+        key = data_dir.key.read_text().strip() if data_dir.key.exists() else ""
+        if not key:
+            key = secrets.token_hex(24)
+            fresh = hidden_path(data_dir.key)
+            fresh.touch(0o600, exist_ok=False)
+            fresh.write_text(f"{key}\n")
+            sync(fresh)
+            put_in_place(fresh, data_dir.key)
     return key, data_dir.key
 
 

@@ -4,12 +4,15 @@ import asyncio
 import json
 import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from mcp import Client, StdioServerParameters
 
 import voxframe
+from voxframe.cli import mcp
+from voxframe.errors import CorpusError
 
 DATA = Path(__file__).parents[2] / "data/payloads"
 
@@ -91,6 +94,17 @@ def test_sql_only_reads_the_corpus(folder):
     for (is_error, text), message in zip(answers, _REFUSED.values(), strict=True):
         assert is_error
         assert message in text
+
+
+def test_sql_has_a_time_limit(folder, monkeypatch):
+    """A query that takes too long is stopped with a message that names the limit; the next query works."""
+    monkeypatch.setattr(mcp, "_SQL_S", 0.5)
+    tools = mcp._Tools(voxframe.Corpus(folder), masked=False, paid=False)
+    began = time.monotonic()
+    with pytest.raises(CorpusError, match=r"limit of 0\.5 seconds; select fewer rows"):
+        tools.sql("select count(*) from range(10000000000) a, range(10000000000) b where a.range + b.range = 7")
+    assert time.monotonic() - began < 20
+    assert tools.sql("select 1 as n")["rows"] == [{"n": 1}]
 
 
 def test_personal_data_is_masked(folder):

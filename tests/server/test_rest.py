@@ -5,13 +5,18 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
 import pytest
 import requests
 from tests.server.conftest import Service
+
+from voxframe_server.data_dir import DataDir
+from voxframe_server.server import _kept_key
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
 
@@ -431,6 +436,25 @@ def test_key_is_made_once_and_kept_for_the_owner_only(start, tmp_path):
     assert second.session.headers["Authorization"] == value
     assert value not in first.log.read_text() + second.log.read_text()
     assert str(key) in first.log.read_text()
+
+
+@pytest.mark.parametrize("stored", [None, ""], ids=["no file", "an empty file"])
+def test_servers_that_start_together_have_one_key(tmp_path, stored):
+    """Of sixteen servers that find no key, one makes it, and the others read it; nothing else is left."""
+    directory = DataDir(tmp_path)
+    if stored is not None:
+        directory.key.write_text(stored)
+    together = threading.Barrier(16)
+
+    def key(_: int) -> str:
+        together.wait()
+        return _kept_key(directory)[0]
+
+    with ThreadPoolExecutor(16) as pool:
+        keys = set(pool.map(key, range(16)))
+    assert keys == {directory.key.read_text().strip()}
+    assert len(keys.pop()) >= 32
+    assert list(tmp_path.iterdir()) == [directory.key]
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ from voxframe.corpus.snapshots import Snapshots
 from voxframe.corpus.speakers import CurrentNames, Speakers
 from voxframe.errors import CorpusError, OptionError
 from voxframe.frames import suited
-from voxframe.validators import name_list, shown
+from voxframe.validators import checked_timeout, name_list, shown
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -448,6 +448,7 @@ class Corpus:
         parameters: Sequence[object] | Mapping[str, object] | None = None,
         *,
         external: bool = False,
+        timeout: float | None = None,
     ) -> pd.DataFrame:
         """Run a DuckDB SQL query over the tables of the corpus. It can read nothing else, and changes nothing.
 
@@ -458,13 +459,16 @@ class Corpus:
                 into the text of the query.
             external: Also let the query read and write files, use the network, and load extensions. Only for queries
                 that you wrote yourself.
+            timeout: Seconds after which the query is stopped. None (default): no limit.
 
         Returns:
             A DataFrame with the columns of the query: text is str, integers are Int64, floats are float64.
 
         Raises:
-            CorpusError: The query failed; the message includes DuckDB's. Also if transcripts keep changing.
-            OptionError: The query is not text, or the parameters are neither a sequence nor a mapping.
+            CorpusError: The query failed; the message includes DuckDB's. Also if it took longer than `timeout`, or if
+                transcripts keep changing.
+            OptionError: The query is not text, the parameters are neither a sequence nor a mapping, or `timeout` is not
+                a number of seconds.
 
         Example:
             >>> import voxframe
@@ -473,7 +477,7 @@ class Corpus:
         """
         self._archive.report_missing()
         further = {"jobs": self._batch.jobs, "responses": self._llm.responses}
-        return self._query.sql(query, parameters, further, external)
+        return self._query.sql(query, parameters, further, external, checked_timeout(timeout))
 
     search = of_part("_search", Search.search)
     similar = of_part("_search", Search.similar)

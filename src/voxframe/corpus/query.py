@@ -339,6 +339,7 @@ class Query:
         parameters: Sequence[object] | Mapping[str, object] | None,
         further: Mapping[str, Callable[[], object]],
         external: bool,
+        timeout_s: float | None,
     ) -> pd.DataFrame:
         """Run a DuckDB query; `further` are functions that return further tables, by name."""
         tables = [*TRANSCRIPT_TABLES, *EXPORTS]
@@ -346,7 +347,7 @@ class Query:
         further = {"metadata": lambda: self._metadata.to_arrow().drop_columns("recording"), **further}
         for _ in range(_TRIES):  # files are replaced meanwhile
             try:
-                frame = run_sql(query, parameters, tables, self._view, further, external=external)
+                frame = run_sql(query, parameters, tables, self._view, further, external=external, timeout_s=timeout_s)
             except DamageError:
                 self._archive.files.check_again()
             else:

@@ -10,6 +10,7 @@ import contextlib
 import itertools
 import os
 import re
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -67,6 +68,7 @@ def run_sql(
     further: Mapping[str, Callable[[], object]],
     *,
     external: bool,
+    timeout_s: float | None,
 ) -> pd.DataFrame:
     """Run a query over those tables whose names occur in it. `further` are functions that return further tables."""
     if not isinstance(query, str):
@@ -85,10 +87,16 @@ def run_sql(
                 database.register(name, further[name]())
             if any(part.type == duckdb.StatementType.TRANSACTION for part in duckdb.extract_statements(query)):
                 raise CorpusError("the query ends its transaction; leave out begin, commit and rollback")
-            relation = database.sql(query, params=values or None)
-            if relation is None:
-                raise CorpusError("the statement returned no rows; Corpus.sql runs queries only")
-            rows: pa.Table = relation.to_arrow_table()
+            with _interrupted(database, timeout_s):
+                relation = database.sql(query, params=values or None)
+                if relation is None:
+                    raise CorpusError("the statement returned no rows; Corpus.sql runs queries only")
+                rows: pa.Table = relation.to_arrow_table()
+        except duckdb.InterruptException:
+            raise CorpusError(
+                f"the query was stopped at its limit of {timeout_s:g} seconds; select fewer rows before joins and "
+                "aggregates (where, or a subquery with limit)"
+            ) from None
         except duckdb.Error as e:
             if re.search(r"failed(\(\))?: IOError", str(e)):  # pyarrow's error for a damaged page
                 raise DamageError from None
@@ -129,6 +137,21 @@ def _transaction(*, external: bool) -> Iterator[duckdb.DuckDBPyConnection]:
         finally:
             with contextlib.suppress(duckdb.Error):  # the query has ended the transaction
                 database.rollback()
+
+
+@contextlib.contextmanager
+def _interrupted(database: duckdb.DuckDBPyConnection, timeout_s: float | None) -> Iterator[None]:
+    """Interrupt the query of a connection when its time is over."""
+    if timeout_s is None:
+        yield
+        return
+    timer = threading.Timer(timeout_s, database.interrupt)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _create(database: duckdb.DuckDBPyConnection, name: str, view: View) -> None:
