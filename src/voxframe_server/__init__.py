@@ -40,9 +40,9 @@ secret are echoed.
 | custom_topics, topics | the same for the given topics; F1 0.94 | analyses.topics |
 | custom_spelling | words and phrases, in any case | text.formatting |
 | sentiment_analysis | classifier for each sentence; 86 to 90 % right | analyses.sentence_sentiment |
-| auto_chapters | changes of subject; Pk 0.05; named by noun phrases | analyses.chapters |
+| auto_chapters | changes of subject; Pk 0.05; named by noun phrases, or by the local writer | analyses.chapters |
 | entity_detection | patterns, checks and lists; precision 0.96, recall 0.94 | analyses.entities |
-| summarization, summary_model, summary_type | key sentences, quoted; 53 % right | analyses.chapters |
+| summarization, summary_model, summary_type | key sentences (53 % right), or by the local writer | analyses.chapters |
 | speech_threshold | share of speech; below it, the job is an error | transcription |
 
 Fields of a result that are not echoed:
@@ -58,7 +58,8 @@ Fields of a result that are not echoed:
 | webhook_status_code, webhook_auth | response of the notified server; true if a header is sent with it |
 | auto_highlights_result, content_safety_labels, iab_categories_result, custom_topics_results | see the fields above |
 | sentiment_analysis_results, chapters, entities, summary | see the fields above |
-| summary_method, header X-Summary-Method | "key sentences, quoted" |
+| summary_method, header X-Summary-Method | "key sentences, quoted", or by which model it is written |
+| method, of a chapter | by which model its headline and summary are written; absent if they are quoted |
 | throttled | true while the job waits for a core |
 | speed_boost | false |
 

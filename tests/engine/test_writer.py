@@ -61,6 +61,21 @@ def test_requests_share_one_child(local: LocalModel) -> None:
     assert local.pid == pid
 
 
+def test_the_child_outlives_the_thread_of_its_first_request(gguf_file: Path) -> None:
+    """Threads of requests and jobs end; the next request is answered by the same process."""
+    model = LocalModel(gguf_file)
+    thread = threading.Thread(target=lambda: model.ask("", "one", 2, 0.0))
+    thread.start()
+    thread.join()
+    pid = model.pid
+    assert pid is not None
+    time.sleep(0.2)
+    assert psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    assert model.ask("", "two", 2, 0.0)
+    assert model.pid == pid
+    model.close()
+
+
 def test_nobody_else_can_use_it(local: LocalModel) -> None:
     """It listens on loopback only, and refuses requests without its key."""
     local.ask("", "one", 2, 0.0)

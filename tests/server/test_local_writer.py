@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import requests
 from tests.engine.tiny_writer import write_model
 from tests.server.conftest import Service
 
+DATA = Path(__file__).parents[2] / "data"
 TEXT = "Ann: The bridge was closed for a month. Bob: The repair cost two million euros."
 
 
@@ -29,8 +31,11 @@ def _generate(service: Service, task: str, **body: object) -> dict[str, Any]:
 
 
 def _child(service: Service) -> psutil.Process | None:
-    children = psutil.Process(service.process.pid).children()
-    return next((child for child in children if any("writer_process" in part for part in child.cmdline())), None)
+    for child in psutil.Process(service.process.pid).children():
+        with suppress(psutil.NoSuchProcess):  # also ZombieProcess: it ends at this moment
+            if any("writer_process" in part for part in child.cmdline()):
+                return child
+    return None
 
 
 def test_the_server_starts_and_ends_its_writer(written: Service) -> None:
@@ -58,3 +63,15 @@ def test_a_request_ends_when_its_client_has_gone(written: Service) -> None:
         time.sleep(0.1)
     assert "cancelled, because the client has gone" in written.log.read_text()
     assert _generate(written, "task", input_text=TEXT, prompt="Write a poem", max_output_size=2)["model"] == "tiny"
+
+
+@pytest.mark.speech
+def test_texts_of_jobs_are_checked_too(written: Service) -> None:
+    """A job asks the writer for its texts. Gibberish is not supported by the transcript, so key sentences stay."""
+    job = written.create(
+        written.upload((DATA / "call.flac").read_bytes()), summarization=True, multichannel=True, speech_model="nano"
+    )
+    done = written.wait(job["id"], 280)
+    assert _child(written) is not None
+    assert done["summary"]
+    assert done["summary_method"] == "key sentences, quoted"

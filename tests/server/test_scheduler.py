@@ -9,9 +9,11 @@ import sys
 import threading
 import time
 
+import orjson
 import pytest
 from tests.server.test_restarts import until
 
+from voxframe_engine.answers.model import Cancelled, ModelFailed
 from voxframe_engine.speech.engines import EngineChoice
 from voxframe_server.data_dir import sweep
 from voxframe_server.jobs import scheduler
@@ -215,3 +217,60 @@ def test_a_lack_of_threads_delays_a_notification(jobs, data_dir, no_threads, cap
         jobs.database.connection.execute("UPDATE webhooks SET due = 0")  # instead of a wait of twelve seconds
         until(lambda: "could not be reached" in caplog.text)
         sender.stop()
+
+
+@pytest.fixture
+def run_job(jobs, data_dir, silent_wav):
+    """Return a function that runs one job with auto_chapters, whose result a function rewrites, and returns its id."""
+    running = []
+
+    def run(rewrite):
+        jobs.add_upload("u", "me")
+        data_dir.upload("u").write_bytes(silent_wav)
+        request = {"audio_url": "http://127.0.0.1/upload/u", "auto_chapters": True}
+        job = jobs.add(request, "u", "me", data_dir.job).id
+        running.append(JobScheduler(jobs, data_dir, choice=EngineChoice("parrot"), rewrite=rewrite))
+        running[0].start()
+        return job
+
+    yield run
+    running[0].stop()
+
+
+def test_texts_are_rewritten_before_a_job_is_completed(jobs, data_dir, run_job):
+    """Who sees a completed job sees the written texts; all else of its result stays."""
+    job = run_job(lambda result, request, report: {"summary": f"{min(result)} {request['auto_chapters']}"})
+    until(lambda: jobs.get(job).status == "completed")
+    result = orjson.loads(data_dir.result(job).read_bytes())
+    assert result["summary"] == f"{min(result.keys() - {'summary'})} True"
+
+
+def test_a_writer_that_fails_costs_its_texts_only(jobs, data_dir, run_job, caplog):
+    """The job is completed with the texts of the analyses, and the log has the reason."""
+
+    def rewrite(result, request, report):
+        raise ModelFailed(500, "no memory")
+
+    job = run_job(rewrite)
+    until(lambda: jobs.get(job).status == "completed")
+    assert "no memory" in caplog.text
+
+
+def test_a_deleted_job_is_not_written_any_more(jobs, data_dir, run_job):
+    """A report of progress raises `Cancelled` once the job is deleted."""
+    begun, ended = threading.Event(), threading.Event()
+
+    def rewrite(result, request, report):
+        begun.set()
+        try:
+            while True:
+                report(0.5)
+                time.sleep(0.01)
+        except Cancelled:
+            ended.set()
+            raise
+
+    job = run_job(rewrite)
+    assert begun.wait(60)
+    jobs.delete(job, {})
+    assert ended.wait(60)

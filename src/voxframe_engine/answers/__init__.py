@@ -3,7 +3,8 @@
 With a model on this machine (`voxframe models get writer`, or `--writer`, environment: VOXFRAME_WRITER), summaries,
 answers and action items are written by it (`writer`). Each sentence is checked against the text (`evidence`): the
 response has the passages behind it as `citations`, and a sentence without one is left out. Long recordings are read in
-parts, of which the model takes notes. It is a small model: who did what to whom may be wrong.
+parts, of which the model takes notes. It is a small model: who did what to whom may be wrong. It also writes the
+headlines and summaries of jobs (`job_texts`).
 
 Without any model, an extractive answerer selects the sentences that answer and quotes them; its responses say
 `"model": "voxframe-extractive"`, and in the header X-Answer-Method "key sentences, quoted". With `--llm-url` and

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -48,6 +49,8 @@ class LocalModel:
         self._chat: ChatModel | None = None
         self._users = 0
         self._timer: threading.Timer | None = None
+        # Linux ends the child when the thread that started it ends, and requests and jobs have threads that end.
+        self._starter = ThreadPoolExecutor(1, "voxframe-writer")
 
     def ask(self, system: str, request: str, size: int, temperature: float, report: Report = unreported) -> ModelReply:
         """Request one answer of at most `size` tokens; see `ChatModel.ask`. Start the child if it does not run."""
@@ -72,7 +75,7 @@ class LocalModel:
             if self._timer is not None:
                 self._timer.cancel()
             if self.pid is None or self._chat is None:
-                self._start()
+                self._starter.submit(self._start).result()
             self._users += 1
             chat = self._chat
         assert chat is not None

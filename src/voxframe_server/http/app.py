@@ -23,6 +23,7 @@ from voxframe._text import DEFAULT_CHARS
 from voxframe.options import FIELDS, LIST_LIMIT, STATUSES, TOKEN_SECONDS
 from voxframe.validators import shown
 from voxframe_engine.answers.llm_request import Answerer
+from voxframe_engine.answers.model import Report
 from voxframe_engine.answers.writer import LocalModel
 from voxframe_engine.errors import RequestRefused
 from voxframe_engine.speech import engines
@@ -49,7 +50,7 @@ from voxframe_server.http.server_state import UNKNOWN_ID, ServerState, TokenStor
 from voxframe_server.jobs import redacted_audio_store, webhook_delivery
 from voxframe_server.jobs.job_store import JobRecord, JobStore, Webhook
 from voxframe_server.jobs.redacted_audio_store import RedactedAudioStore
-from voxframe_server.jobs.scheduler import JobScheduler
+from voxframe_server.jobs.scheduler import JobScheduler, Rewrite
 from voxframe_server.jobs.ssrf_guard import is_known_private, origin
 from voxframe_server.jobs.webhook_delivery import WebhookQueue, WebhookSender
 from voxframe_server.realtime.websocket import StreamEndpoint, StreamLimits
@@ -88,7 +89,8 @@ def make_app(
     sender = WebhookSender(
         WebhookQueue(jobs.database), lambda job_id: redacted_audio.url(job_id, base_url), webhook_interval
     )
-    scheduler = JobScheduler(jobs, data_dir, allowed_origins, sender.wake, choice, retention)
+    rewrite = None if writer is None else _rewrite_by(writer)
+    scheduler = JobScheduler(jobs, data_dir, allowed_origins, sender.wake, choice, retention, rewrite)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -134,6 +136,15 @@ def make_app(
     )
     app.state.llm = llm_routes.LLMState(answerer, writer, responses)
     return app
+
+
+def _rewrite_by(writer: LocalModel) -> Rewrite:
+    def rewrite(result: Mapping[str, Any], request: Mapping[str, Any], report: Report) -> dict[str, Any]:
+        from voxframe_engine.answers import job_texts  # its imports would double the start-up time
+
+        return job_texts.rewrite(result, request, writer, report)
+
+    return rewrite
 
 
 def _http_error(_: Request, error: Exception) -> Response:

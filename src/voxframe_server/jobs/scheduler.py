@@ -20,14 +20,17 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from voxframe._files import acquire_lock, file_lock, release_lock
+import orjson
+
+from voxframe._files import acquire_lock, file_lock, release_lock, write_atomic
 from voxframe.settings import cores
+from voxframe_engine.answers.model import Cancelled, ModelFailed, Report
 from voxframe_engine.speech.engines import DEFAULT_CHOICE, EngineChoice
 from voxframe_server.data_dir import DataDir, RetentionPolicy, sweep
 from voxframe_server.jobs.job_store import JobRecord, JobStore, Stage
@@ -46,10 +49,13 @@ _ADVICE: dict[Stage, str] = {
     "speech": "The log of the server may show the reason; converting the file to wav or flac may help.",
 }
 _INTERIM = ('{"progress":', '{"bytes":')  # beginnings of messages that are not the last one of a job
+_WRITTEN = ("auto_chapters", "summarization")  # options whose results have texts to write
 _TICK = 1.0
 _IDLE = 300.0  # seconds for which a worker process without a job is kept
 _SWEEP = 600.0  # seconds between two removals of old media
 
+
+Rewrite = Callable[[Mapping[str, Any], Mapping[str, Any], Report], dict[str, Any]]
 
 #: Locks of the instances that are not closed. A lock object that is garbage-collected would release its lock.
 _held: dict[str, Any] = {}
@@ -91,6 +97,8 @@ class JobScheduler:
     Args:
         allowed_origins: Origins that media may be fetched from although they are not public.
         retention: How much media is kept. None (default): the default policy.
+        rewrite: Function of a result, its request and a `Report` that returns the fields to change once the worker
+            process is done.
     """
 
     def __init__(
@@ -101,6 +109,7 @@ class JobScheduler:
         on_end: Callable[[], None] = lambda: None,
         choice: EngineChoice = DEFAULT_CHOICE,
         retention: RetentionPolicy | None = None,
+        rewrite: Rewrite | None = None,
     ) -> None:
         self._jobs = jobs
         self._data_dir = data_dir
@@ -109,6 +118,7 @@ class JobScheduler:
         self._instance = ServerInstance(data_dir.instances)
         self._choice = choice
         self._retention = retention or RetentionPolicy()
+        self._rewrite = rewrite
         self._swept = float("-inf")
         speech = 1 if choice.uses_all_cores else cores()
         self._limits: dict[Stage, int] = {"fetch": FETCHES, "speech": speech}
@@ -303,12 +313,32 @@ class JobScheduler:
                 child.stdin.write(json.dumps(task) + "\n")
                 child.stdin.flush()
             outcome = self._follow(child, job)
-            return outcome
         finally:
             with self._lock:  # from here on, deleting the job does not kill the process
                 self._children[job.id] = None
             if not (outcome.get("reusable") and self._keep(child, task["model"])):
                 _end(child)
+        if "done" in outcome and self._rewrite is not None and any(job.request.get(name) for name in _WRITTEN):
+            self._write_texts(job, self._rewrite)
+        return outcome
+
+    def _write_texts(self, job: JobRecord, rewrite: Rewrite) -> None:
+        """Replace the texts of a result by written ones. If that fails, the result stays as it is."""
+
+        def report(share: float) -> None:
+            if self._stopping or job.id not in self._jobs.held(self._instance.name):
+                raise Cancelled
+            self._progress[job.id] = share
+
+        path = self._data_dir.result(job.id)
+        try:
+            result = orjson.loads(path.read_bytes())
+            if changed := rewrite(result, job.request, report):
+                write_atomic(path, orjson.dumps(result | changed))
+        except Cancelled:
+            _log.info("job %s: its texts are not written, because it was deleted or the server stops", job.id)
+        except (ModelFailed, OSError) as error:
+            _log.warning("job %s: its texts are those of the analyses, because the writer failed: %s", job.id, error)
 
     def _follow(self, child: subprocess.Popen[str], job: JobRecord) -> dict[str, Any]:
         fraction = 0.0
