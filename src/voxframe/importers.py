@@ -27,7 +27,7 @@ from voxframe.formats.documents import has_speech
 from voxframe.formats.payload import tracked, unread
 from voxframe.formats.rows import from_table
 from voxframe.formats.scoring import with_speakers
-from voxframe.formats.whisper import is_spoken
+from voxframe.formats.whisper import is_spoken, names_beside
 from voxframe.validators import shown
 
 __all__ = ["SUFFIXES", "converted", "from_table", "with_speakers"]
@@ -46,8 +46,8 @@ _ENGINE_FIELDS = frozenset(
 )
 #: A time in seconds; the interface has whole milliseconds.
 _SECONDS = re.compile(rb'"(?:start|end)"\s*:\s*\d+\.\d*[1-9]')
-
-
+#: An XML declaration with another encoding than UTF-8, as Transcriber writes it.
+_XML_ENCODING = re.compile(rb"\s*<\?xml[^>]*\sencoding=[\"'](?!utf)([\w-]+)[\"']", re.IGNORECASE)
 _PROSE = frozenset({"txt", "md", "docx"})
 #: Names of files that describe a folder.
 _DOCUMENT = re.compile(r"(?:readme|licen[cs]e|copying|notice|change_?log|requirements)(?:[-_. ].*)?", re.IGNORECASE)
@@ -157,7 +157,7 @@ def _json_format(data: bytes) -> tuple[str, Callable[[], Any]] | None:
                 return None
         else:
             names = msgspec.json.decode(data, type=dict[str, msgspec.Raw]).keys()
-            native = "status" in names or not {"text", "words"} & names
+            native = "status" in names or not {"text", "words", "utterances"} & names
             seconds = {"words", "utterances"} & names and _SECONDS.search(data[:65_536])
             if "imported_from" in names or (native and not names & _ENGINE_FIELDS and not seconds):
                 return None
@@ -225,6 +225,10 @@ def _envelope(document: Mapping[str, Any], inner: Mapping[str, Any]) -> dict[str
 def _whole(read: Callable[[Any], Any], document: Any, envelope: Mapping[str, Any]) -> Any:
     """Return what a reader makes of a document, with the fields that it did not read, and those of its envelope."""
     found = read(document)
+    if names := names_beside({**envelope, **document}):
+        for _, payload in found if isinstance(found, list) else [("", found)]:
+            for row in (*payload["words"], *(payload.get("utterances") or ())):
+                row["speaker"] = names.get(row["speaker"], row["speaker"])
     rest = unread(document, of_item=False)
     if envelope:
         rest["envelope"] = envelope
@@ -293,10 +297,11 @@ def _text_format(data: bytes, name: str, suffix: str, carry: bool | None) -> tup
     known = any(suffix in map(str.lower, form.suffixes) for _, form in _taking("text"))
     if not known and not utf16 and not any(sign in begin for sign in _SIGNS):
         return None
+    declared = _XML_ENCODING.match(begin)
     try:
-        text = data.decode("utf-16" if utf16 else "utf-8-sig")
+        text = data.decode("utf-16" if utf16 else declared[1].decode() if declared else "utf-8-sig")
         is_text = "\0" not in text[:2]  # UTF-16 without a byte order mark, or UTF-32
-    except UnicodeDecodeError:
+    except (UnicodeDecodeError, LookupError):
         text, is_text = "", False
     if not is_text:
         if _first(data) in _JSON or (utf16 and not known):  # invalid bytes of JSON are replaced later

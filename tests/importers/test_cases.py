@@ -192,11 +192,43 @@ def test_no_leaf_of_a_document_is_lost(document: dict[str, Any]) -> None:
          "speaker_map": {"1": "A"}},
         {"segments": [{"start_offset": 0, "end_offset": 1.5, "text": "Hi", "speakerId": "x"}, {"start_offset": 2, "end_offset": 2.5, "text": "Bye"}],
          "speakers": [{"speakerId": "x", "displayName": "A"}]},
+        {"monologues": [{"speaker": 0, "elements": [{"type": "text", "value": "Hi", "ts": 0, "end_ts": 1.5}]},
+                        {"speaker": None, "elements": [{"type": "text", "value": "Bye", "ts": 2, "end_ts": 2.5}]}],
+         "speakers": [{"id": 0, "name": "A"}, {"id": 1, "name": "never speaks"}]},
+        {"utterances": [{"speaker": "A", "start": 0, "end": 1500, "text": "Hi"}, {"start": 2000, "end": 2500, "text": "Bye"}]},
     ],
 )  # fmt: skip
 def test_segments_in_many_spellings(document: Any) -> None:
     """A list of segments is one transcript, with times in ms whatever their unit and names are."""
     assert _turns(json.dumps(document), "a.json") == [("A", "Hi", 0, 1500), (None, "Bye", 2000, 2500)]
+
+
+def test_whole_seconds_are_recognised() -> None:
+    """Turns that would have several letters in each millisecond have times in seconds; words alone are words."""
+    turns = [{"start": 0, "end": 4, "text": "Good day to all"}, {"start": 4, "end": 9, "text": "Well yes, of course"}]
+    assert [row[2:] for row in _turns(json.dumps({"utterances": turns}), "a.json")] == [(0, 4000), (4000, 9000)]
+    words = [{"text": "Good", "start": 1, "end": 2}, {"text": "day", "start": 2, "end": 3}]
+    payload = json.loads(converted(json.dumps({"text": "Good day", "words": words}).encode()))
+    assert [word["start"] for word in payload["words"]] == [1000, 2000]
+    assert "utterances" not in payload
+
+
+def test_xml_is_read_in_the_encoding_that_it_declares() -> None:
+    """Transcriber writes ISO-8859-1 by default."""
+    text = _TRS.replace("UTF-8", "ISO-8859-1").replace("Ann", "Zo\u00e9")
+    (first, *_) = json.loads(converted(text.encode("iso-8859-1"), "a.trs"))["utterances"]
+    assert first["speaker"] == "Zo\u00e9"
+
+
+def test_all_fields_of_rttm_are_kept() -> None:
+    """Channels and confidences of several channels have their columns, other fields are in `extra`; <NA> is null."""
+    lines = "SPEAKER m 1 0.5 1.0 hi lex Ann 0.9 0.25\nSPEAKER m 2 2 1 <NA> <NA> <NA> <NA> <NA>\n"
+    turns = voxframe.load_utterances(converted(lines.encode(), "m.rttm"))
+    assert _rows(turns, "speaker", "channel", "start_ms", "end_ms", "confidence") == [
+        ("Ann", "1", 500, 1500, 0.9),
+        (None, "2", 2000, 3000, None),
+    ]
+    assert json.loads(turns["extra"][0]) == {"orthography": "hi", "subtype": "lex", "lookahead": "0.25"}
 
 
 def test_a_text_alone_has_words() -> None:
@@ -286,6 +318,27 @@ _TRS = """<?xml version="1.0" encoding="UTF-8"?>
             "Speaker,Start Time,End Time,Text,Mood\nAnn,0:01.5,0:02,Good day,glad\nBob,2,3.25,Fine thanks,\n",
             [("Ann", "Good day", 1500, 2000), ("Bob", "Fine thanks", 2000, 3250)],
         ),
+        (
+            "a.tsv",
+            "start\tend\ttext\n0\t1500\tGood day\n1500\t2750\tFine thanks\n",  # as Whisper writes it, in ms
+            [(None, "Good day", 0, 1500), (None, "Fine thanks", 1500, 2750)],
+        ),
+        (
+            "a.txt",
+            "[00:00:01;15] Q: Why? [00:00:02:00]\n[00:00:03:06] A: So.\n",  # frames
+            [("Q", "Why?", 1500, 2000), ("A", "So.", 3200, None)],
+        ),
+        (
+            "a.srt",
+            "9\n-00:00:00,500 --> 00:00:01:250\none\n\n4\n00:00:02, 500-->00:03.5\ntwo\n",
+            [(None, "one", -500, 1250), (None, "two", 2500, 3500)],
+        ),
+        (
+            "a.otr",
+            '{"text": "<p><span data-timestamp=\\"1.5\\" class=\\"timestamp\\">0:01</span>Ann: Hi</p>", "media-time": 2}',
+            [("Ann", "Hi", 1500, None)],
+        ),
+        ("a.otr", '{"text": "<p>No stamps</p>", "media": "x.mp3", "media-time": 2}', [(None, "No stamps", None, None)]),
     ],
 )
 def test_formats_of_transcription_tools(name: str, text: str, expected: list[Any]) -> None:

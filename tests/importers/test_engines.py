@@ -428,7 +428,7 @@ def test_what_a_format_says_about_the_whole(tmp_path: Path) -> None:
     }
     languages = {name: payload.get("language_code") for name, payload in found.items()}
     assert languages["google"] == languages["aws"] == languages["azure fast"] == "en_us"
-    assert languages["openai"] is None
+    assert languages["openai"] == "en"
     assert found["openai"]["language"] == "english"
     assert found["azure"]["audio_duration"] == found["gladia"]["audio_duration"] == 2.5
     assert found["deepgram"]["confidence"] == 0.85

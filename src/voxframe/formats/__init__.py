@@ -122,7 +122,7 @@ FORMATS: dict[str, Format] = {
         "oTranscribe",
         (".otr",),
         "json",
-        lambda d: isinstance(d.get("text"), str) and 'class="timestamp"' in d["text"],
+        lambda d: isinstance(d.get("text"), str) and ("media-time" in d or "data-timestamp=" in d["text"]),
         corpora.otranscribe,
     ),
     "labelstudio": Format(

@@ -17,7 +17,7 @@ _BULLET = re.compile(r"\x15?(\d+)_(\d+)\x15?")
 _CODES = re.compile(
     r"\[[^\]]*\]|&[-+=~*]?[\w:.]*|\(\.+\)|[<>\u21ab]|\+[/.,\"!?^<+]*(?=\s|$)|(?<=\s)0(?=\w)|@[\w:$]+|[\u2308-\u230b\u2191\u2193]"
 )
-_STAMP = re.compile(r'<span[^>]*class="timestamp"[^>]*data-timestamp="([\d.]+)"[^>]*>.*?</span>', re.DOTALL)
+_STAMP = re.compile(r"""<span[^>]*\sdata-timestamp=["']([\d.]+)["'][^>]*>.*?</span>""", re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")
 _PARAGRAPH = ("<p>", "</p>", "<div>", "</div>")
 

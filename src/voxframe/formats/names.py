@@ -18,7 +18,7 @@ _LABEL = r"(?i:speaker|spkr?|participant|interviewer|interviewee|moderator|host|
 #: A capitalised name, or a label such as "speaker 1".
 NAME = rf"(?:{_LABEL}|{_WORD}(?: (?:{_WORD}|(?:{_PARTICLES})(?= )|\d+)){{0,5}}(?: \([^()]{{1,30}}\))?)"
 #: A time in plain text.
-CLOCK = r"(?:\d+:\d{1,2}:\d{1,2}|\d{1,2}:\d{2})(?:[.,]\d+)?"
+CLOCK = r"(?:\d+:\d{1,2}:\d{1,2}(?:[:;]\d{2}(?!\d))?|\d{1,2}:\d{2})(?:[.,]\d+)?"
 #: Marks of a change of speaker.
 _CHANGE = r"^\s*(?:>+\s*|[-–—]\s*)?"
 _END = r"(?:\s+|$|(?<=：))"

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from xml.etree import ElementTree as ET
 
 from voxframe._text import join_words, split_words
+from voxframe.options import LANGUAGES
 from voxframe.schema import TABLES
 
 #: Fields of payloads that an unknown field of another format must not replace.
@@ -112,23 +113,30 @@ class SpokenTurn(NamedTuple):
     source: Mapping[str, Any] | None = None
 
 
-_CLOCK = re.compile(r"(?:(\d+):)?(\d+):(\d+(?:[.,]\d+)?)")
+_CODES = {name.lower(): code for code, name in LANGUAGES.items()}
+_CLOCK = re.compile(r"(-?)(?:(\d+):)?(\d+):(\d+(?:[.,]\d+)?)")
+_FRAMES = re.compile(r"(\d+:\d+:\d+)[:;](\d+(?:\.\d+)?)")
 Spoken = TypeVar("Spoken", SpokenWord, SpokenTurn)
 
 
-def ms(seconds: Any) -> int | None:
+def ms(seconds: Any, frame_rate: float = 30) -> int | None:
     """Return seconds as whole milliseconds, from a number, text such as "1.5s" or a mapping; None if there are none.
 
+    A fourth part of a clock, as in "0:00:01:15", counts frames.
+
     Example:
-        >>> ms(1.2345), ms("0.5s"), ms("1:02.5"), ms({"seconds": "1", "nanos": 500_000_000}), ms(None)
-        (1234, 500, 62500, 1500, None)
+        >>> ms(1.2345), ms("0.5s"), ms("1:02.5"), ms("0:00:01:15"), ms({"seconds": "1", "nanos": 500_000_000}), ms(None)
+        (1234, 500, 62500, 1500, 1500, None)
     """
     if seconds is None or seconds == "":
         return None
     if isinstance(seconds, Mapping):
         return round(int(seconds.get("seconds") or 0) * 1000 + (seconds.get("nanos") or 0) / 1_000_000)
+    if isinstance(seconds, str) and (frames := _FRAMES.fullmatch(seconds.strip())):
+        return (ms(frames[1]) or 0) + round(1000 * float(frames[2]) / frame_rate)
     if isinstance(seconds, str) and (clock := _CLOCK.fullmatch(seconds.strip())):
-        return round((int(clock[1] or 0) * 3600 + int(clock[2]) * 60 + float(clock[3].replace(",", "."))) * 1000)
+        value = int(clock[2] or 0) * 3600 + int(clock[3]) * 60 + float(clock[4].replace(",", "."))
+        return round(-1000 * value if clock[1] else 1000 * value)
     value = float(seconds.removesuffix("s") if isinstance(seconds, str) else seconds)
     return round(value * 1000) if math.isfinite(value) else None
 
@@ -145,13 +153,14 @@ def label(value: Any) -> str | None:
 
 
 def language_fields(value: Any) -> dict[str, Any]:
-    """Return a language code as `language_code`; a name, such as "english", as `language`."""
+    """Return a language code as `language_code`; a name, such as "english", also as `language`."""
     if not value or not isinstance(value, str):
         return {}
     if value.lower() == "auto":
         return {}
     is_code = len(value) <= 3 or "-" in value or "_" in value
-    return {"language_code": value.lower().replace("-", "_")} if is_code else {"language": value}
+    code = value.lower().replace("-", "_") if is_code else _CODES.get(value.lower())
+    return ({} if code is None else {"language_code": code}) | ({} if is_code else {"language": value})
 
 
 def turn_of(

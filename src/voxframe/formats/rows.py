@@ -16,6 +16,7 @@ from voxframe._text import split_words
 from voxframe.errors import MissingExtraError, OptionError, PayloadError
 from voxframe.formats.datasets import payloads_of, table_of, typed_csv
 from voxframe.formats.payload import SpokenTurn, SpokenWord, from_turns, from_words, label, ms, number
+from voxframe.formats.whisper import unit_of
 from voxframe.validators import shown
 
 #: Names of columns in common tables, in lower case, by the names of our own.
@@ -152,8 +153,12 @@ def _columns(df: pd.DataFrame, given: dict[str, str]) -> dict[str, str]:
 def _payload(rows: pd.DataFrame, of: Mapping[str, str]) -> dict[str, Any]:
     turns = []
     extras = [name for name in rows.columns if name not in of.values()]
-    for row in rows.to_dict("records"):
-        start, end = _time(row, of, "start"), _time(row, of, "end")
+    records = rows.to_dict("records")
+    unit = unit_of(
+        (str(row[of["text"]] or ""), *(_number(row.get(of.get(s))) for s in ("start", "end"))) for row in records
+    )
+    for row in records:
+        start, end = _time(row, of, "start", unit), _time(row, of, "end", unit)
         at = {name: row[of[name]] for name in ("text", "speaker", "channel", "confidence") if name in of}
         extra = {str(name): row[name] for name in extras if row[name] is not None}
         turns.append(
@@ -174,9 +179,18 @@ def _payload(rows: pd.DataFrame, of: Mapping[str, str]) -> dict[str, Any]:
     return from_turns(turns)
 
 
-def _time(row: Mapping[Any, Any], of: Mapping[str, str], side: str) -> int | None:
+def _time(row: Mapping[Any, Any], of: Mapping[str, str], side: str, unit: str) -> int | None:
     exact = row[of[f"{side}_ms"]] if f"{side}_ms" in of else None
-    if exact is not None:
-        return round(float(exact))
     value = row[of[side]] if side in of else None
-    return ms(str(value)) if isinstance(value, str) else ms(value)
+    if exact is None and unit == "s":
+        return ms(value)
+    milliseconds = value if exact is None else exact
+    return None if milliseconds is None else round(float(milliseconds))
+
+
+def _number(value: Any) -> Any:
+    """Return a number that is given as text as a number, and everything else as it is."""
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value

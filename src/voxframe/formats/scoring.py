@@ -13,6 +13,8 @@ from voxframe.formats.payload import SpokenTurn, SpokenWord, from_turns, from_wo
 from voxframe.formats.text_readers import lines_of
 
 _ALTERNATIVES = re.compile(r"\{([^{}/]*)/[^{}]*\}")
+#: Fields of an RTTM line; those without a name here have a place in a payload.
+_RTTM = ("", "", "", "", "", "orthography", "subtype", "", "", "lookahead")
 _IGNORED = frozenset({"ignore_time_segment_in_scoring", "inter_segment_gap"})
 
 
@@ -80,36 +82,40 @@ def stm(text: str) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-def rttm(text: str) -> dict[str, list[tuple[int, int, str]]]:
-    """Read who speaks when from RTTM. Source: NIST Rich Transcription 2009 evaluation plan, appendix A.
+def rttm(text: str) -> dict[str, list[SpokenTurn]]:
+    """Read who speaks when from RTTM: the turns without text of each recording.
 
-    Returns:
-        Start and end in milliseconds and speaker of each turn, by recording.
+    Source: NIST Rich Transcription 2009 evaluation plan, appendix A.
     """
-    turns: dict[str, list[tuple[int, int, str]]] = {}
+    by_recording: dict[str, list[SpokenTurn]] = {}
     for fields in _rows(text):
         if fields[0] != "SPEAKER":
             continue
         try:
-            recording, start, length, speaker = fields[1], ms(fields[3]), ms(fields[4]), fields[7]
+            start, length, speaker = ms(fields[3]), ms(fields[4]), fields[7]
+            fields += ["<NA>"] * (len(_RTTM) - len(fields))
+            sure = None if fields[8] == "<NA>" else number(fields[8])
         except (IndexError, ValueError):
             raise PayloadError(
                 "a line of an RTTM file must be SPEAKER, recording, channel, start, duration, two fields and the "
                 f"speaker, but is {' '.join(fields)[:60]!r}"
             ) from None
         if start is not None and length is not None:
-            turns.setdefault(recording, []).append((start, start + length, speaker))
-    return turns
+            turn = SpokenTurn("", start, start + length, None if speaker == "<NA>" else speaker)
+            others = {name: fields[n] for n, name in enumerate(_RTTM) if name and fields[n] != "<NA>"}
+            extra = others | {"fields": fields[len(_RTTM) :]} if len(fields) > len(_RTTM) else others
+            turn = turn._replace(confidence=sure, channel=fields[2], source=extra or None)
+            by_recording.setdefault(fields[1], []).append(turn)
+    return {name: _channels(sorted(turns, key=lambda turn: turn.start or 0)) for name, turns in by_recording.items()}
 
 
 def turns_of_rttm(text: str) -> list[tuple[str, dict[str, Any]]]:
     """Read who speaks when from RTTM alone: turns without text, by recording. Other lines are in "other_lines"."""
     unused = [fields for fields in _rows(text) if fields[0] != "SPEAKER"]
-    by_recording = []
-    for name, turns in rttm(text).items():
-        extra = _rest(text, [" ".join(fields) for fields in unused if fields[1:2] == [name]])
-        by_recording.append((name, extra | from_turns([SpokenTurn("", *turn) for turn in sorted(turns)])))
-    return by_recording
+    return [
+        (name, _rest(text, [" ".join(fields) for fields in unused if fields[1:2] == [name]]) | from_turns(turns))
+        for name, turns in rttm(text).items()
+    ]
 
 
 def with_speakers(payload: Mapping[str, Any], text: str, recording: str | None = None) -> dict[str, Any]:
@@ -151,14 +157,16 @@ def with_speakers(payload: Mapping[str, Any], text: str, recording: str | None =
     turns = next(iter(by_recording.values())) if recording is None else by_recording.get(recording)
     if turns is None:
         raise PayloadError(f"the RTTM file has no recording {recording!r}; it has {', '.join(by_recording)}")
-    begins, ends = (np.array([turn[side] for turn in turns], np.float64) for side in (0, 1))
+    begins, ends = (
+        np.array(side, np.float64) for side in zip(*((turn.start, turn.end) for turn in turns), strict=True)
+    )
 
     def speaker(start: Any, end: Any) -> str | None:
         if not isinstance(start, int | float) or not isinstance(end, int | float):
             return None
         overlaps = np.minimum(ends, end) - np.maximum(begins, start)
         longest = int(overlaps.argmax())
-        return turns[longest][2] if overlaps[longest] > 0 else None
+        return turns[longest].speaker if overlaps[longest] > 0 else None
 
     own_words = [word if isinstance(word, Mapping) else {} for word in payload["words"]]
     words = [

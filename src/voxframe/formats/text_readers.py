@@ -16,7 +16,7 @@ from voxframe.formats.names import CLOCK, NAME, by_line, spellings, split_name, 
 from voxframe.formats.payload import SpokenTurn, SpokenWord, from_turns, ms
 
 # Of a fraction, which some tools leave out or write with more digits, only the milliseconds are read.
-_TIME = r"(?:(\d+):)?(\d{1,2}):(\d{2})(?:[.,](\d{1,3})\d*)?"
+_TIME = r"(-?(?:\d+:)?\d{1,2}:\d{2}(?:[.,]\s?\d+|:\d{3})?)"
 _TIMES = re.compile(rf"^\s*{_TIME}\s*-->\s*{_TIME}")
 _TAG = re.compile(r"</?[a-zA-Z][^>]*>|<\d[\d:.]*>|\{\\[^}]*\}")
 #: Tags of players, and those of WebVTT that converters leave. SRT has no escapes, so other text in "<>" was said.
@@ -27,13 +27,13 @@ _SRT_TAG = re.compile(
 )
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _CUE_NAME = re.compile(r'\d+ "([^"]+)"(?: \(\d+\))?$')
-_STAMP = re.compile(r"<(?:(\d+):)?(\d{2}):(\d{2})\.(\d{3})>")
+_STAMP = re.compile(r"<((?:\d+:)?\d{2}:\d{2}\.\d{3})>")
 _VOICE = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]*)>")
 _SPAN = rf"{CLOCK}(?:\s*(?:-->|-|to)\s*{CLOCK})?"
 #: A time: [0:01:15], (01:15), 00:01:15.20, a span, or #00:01:15-3# of MAXQDA and f4.
 _TIME_MARK = rf"(?:[\[(]\s*{_SPAN}\s*[\])]:?|#{CLOCK}(?:-\d+)?#|{_SPAN}:?(?=\s|$))"
 _SINCE = re.compile(rf"^\s*{_TIME_MARK}\s*(?:[-–—|]\s+)?")  # noqa: RUF001
-_UNTIL = re.compile(rf"\s*#{CLOCK}(?:-\d+)?#\s*$")
+_UNTIL = re.compile(rf"\s*(?:#{CLOCK}(?:-\d+)?#|\[{CLOCK}\])\s*$")
 #: A line of only a name and a time, as Otter, Rev, Zoom and Microsoft Teams write before each turn.
 _HEADER = re.compile(rf"(?:\[({NAME})\]|({NAME}))(?:[\s,:-]+|(?=[\[(])){_TIME_MARK}:?\s*$")
 #: What can be a name on a line of its own, beside a line of only a time.
@@ -59,7 +59,7 @@ def srt(text: str, *, carry: bool = True) -> dict[str, Any]:
         if spoken and (times := _TIMES.match(lines[n])):
             settings = lines[n][times.end() :].strip()
             source = {"cue_settings": settings} if settings else None
-            turns.append(SpokenTurn(spoken, _ms(*times.groups()[:4]), _ms(*times.groups()[4:]), source=source))
+            turns.append(SpokenTurn(spoken, _ms(times[1]), _ms(times[2]), source=source))
     return from_turns(with_names(turns, carry=carry))
 
 
@@ -106,7 +106,7 @@ def _stamped(text: str, start: int, speaker: str | None) -> list[SpokenWord]:
     first, *parts = _STAMP.split(text)
     words = list[SpokenWord]()
     if parts:
-        chunks = [(start, first)] + [(_ms(*parts[n : n + 4]), parts[n + 4]) for n in range(0, len(parts), 5)]
+        chunks = [(start, first)] + [(_ms(at), chunk) for at, chunk in zip(parts[::2], parts[1::2], strict=True)]
         glued = False
         for at, chunk in chunks:
             plain = unescape(_TAG.sub("", chunk))
@@ -174,7 +174,8 @@ def _line(text: str, forms: Sequence[str]) -> _Line:
     if in_words := _IN_WORDS.fullmatch(text):
         hours, minutes, seconds = (int(part or 0) for part in in_words.groups())
         return _Line(1000 * (3600 * hours + 60 * minutes + seconds), None, None, "")
-    since, until = _SINCE.match(text), _UNTIL.search(text)
+    since = _SINCE.match(text)
+    until = _UNTIL.search(text, since.end() if since else 0)
     if since is None and (header := _HEADER.match(text)):
         return _Line(*_clocks(text[header.end(1 if header[1] else 2) :]), one_line(header[1] or header[2]), "")
     start, end = _clocks(since[0]) if since else (None, None)
@@ -241,7 +242,7 @@ def _cues(text: str) -> Iterator[str | tuple[int, int, list[str], dict[str, str]
             if texts and (times := _TIMES.match(lines[n])):
                 about = {"cue_id": before if n == at[0] else "", "cue_settings": lines[n][times.end() :].strip()}
                 source = {name: value for name, value in about.items() if value}
-                yield _ms(*times.groups()[:4]), _ms(*times.groups()[4:]), texts, source
+                yield _ms(times[1]), _ms(times[2]), texts, source
 
 
 def lines_of(text: str) -> list[str]:
@@ -249,5 +250,8 @@ def lines_of(text: str) -> list[str]:
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def _ms(hours: str | None, minutes: str, seconds: str, fraction: str | None = None) -> int:
-    return (int(hours or 0) * 3600 + int(minutes) * 60 + int(seconds)) * 1000 + int((fraction or "0").ljust(3, "0"))
+def _ms(time: str) -> int:
+    """Return the time of a cue, such as "1:02,5" or "-00:00:01.250", in milliseconds."""
+    clock, fraction = re.findall(r"((?:\d+:)?\d{1,2}:\d{2})\D*(\d*)", time)[0]
+    value = (ms(clock) or 0) + int(fraction[:3].ljust(3, "0"))
+    return -value if time.startswith("-") else value

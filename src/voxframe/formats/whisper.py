@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -50,6 +51,7 @@ _SURE = ("probability", "score", "confidence", "conf", "p")
 _SPEAKER = (
     "speaker_name display_name person_name speaker speaker_label speaker_id spk spkr participant participant_role voice"
 ).split()
+_NAME_TABLES = frozenset({"speakers", "speakernames", "speakermap", "speakerlabels", "participants"})
 _LISTS = "segments chunks utterances items lines transcript result results word_segments words".split()
 #: Characters per second between those of speech and those of times in milliseconds that are read as seconds.
 _SLOWEST, _LONGEST_S = 0.47, 1000
@@ -62,31 +64,31 @@ def segments(document: Document) -> Any:
     Sources: `whisper/transcribe.py`, `faster_whisper/transcribe.py`, `whisperx/schema.py`, the API reference of
     OpenAI's `/audio/transcriptions`, `pipelines/automatic_speech_recognition.py` of transformers, the transcript tag of
     Podcasting 2.0 and SegLST of CHiME. A word belongs to the segment that contains its middle, else to the one before.
-    `speakers` beside the segments may have the name of each label.
     """
-    items = _items(document)
+    name, items = _items(document)
     sessions = dict.fromkeys(first(item, ("session_id",)) for item in items)
     if len(sessions) > 1:  # SegLST
         return [
-            (str(name), _segments({}, [item for item in items if item.get("session_id") == name])) for name in sessions
+            (str(session), _segments({}, "", [item for item in items if item.get("session_id") == session]))
+            for session in sessions
         ]
-    return _segments(document, items)
+    return _segments(document, name, items)
 
 
-def _segments(document: Document, items: Sequence[Document]) -> dict[str, Any]:
-    unit, names = _unit(items), _names(document)
+def _segments(document: Document, name: str, items: Sequence[Document]) -> dict[str, Any]:
+    unit = _unit(items)
     turns = []
     for item in items:
-        speaker = speaker_of(item, names)
+        speaker = speaker_of(item)
         listed = item.get("words") if isinstance(_peek(item, "words"), list) else None
-        words = [_word(word, unit, names, speaker) for word in listed or () if isinstance(word, Mapping)]
+        words = [_word(word, unit, speaker) for word in listed or () if isinstance(word, Mapping)]
         text = first(item, _TEXT) or ""
         start, end = _times(item, unit)
         turns.append(SpokenTurn(str(text), start, end, speaker, words, _sure(item), label(item.get("channel")), item))
     fields = {"text": str(document.get("text") or "").strip(), "audio_duration": number(document.get("duration"))}
     fields |= language_fields(document.get("language"))
-    beside = document.get("words") if items is not document.get("words") else ()
-    words = [_word(word, unit, names, None) for word in beside or () if isinstance(word, Mapping)]
+    beside = document.get("words") if name != "words" else ()
+    words = [_word(word, unit, None) for word in beside or () if isinstance(word, Mapping)]
     if words and not turns:
         return from_words(words, **fields)
     if words and not any(turn.words for turn in turns):
@@ -94,7 +96,8 @@ def _segments(document: Document, items: Sequence[Document]) -> dict[str, Any]:
     if not turns and fields["text"]:
         return from_turns([SpokenTurn(str(fields["text"]))], **fields)
     single = [len(turn.text.split()) == 1 and not UNSPACED_TEXT.search(turn.text) for turn in turns]
-    if single and sum(single) >= 0.9 * len(single) and len(single) > 2 and not any(turn.words for turn in turns):
+    are_single = len(single) > 2 and sum(single) >= 0.9 * len(single) and not any(turn.words for turn in turns)
+    if name in ("words", "word_segments") or are_single:
         return from_words([_as_word(turn) for turn in turns], **fields)
     return from_turns(turns, **fields)
 
@@ -103,21 +106,19 @@ def _as_word(turn: SpokenTurn) -> SpokenWord:
     return SpokenWord(turn.text, turn.start, turn.end, turn.confidence, turn.speaker, turn.channel, turn.source)
 
 
-def _word(word: Document, unit: str, names: Mapping[str, str], speaker: str | None) -> SpokenWord:
+def _word(word: Document, unit: str, speaker: str | None) -> SpokenWord:
     start, end = _times(word, unit)
-    of_word = speaker_of(word, names)
+    of_word = speaker_of(word)
     return SpokenWord(str(first(word, _TEXT) or ""), start, end, _sure(word), of_word or speaker, None, word)
 
 
-def _items(document: Document) -> Sequence[Document]:
-    """Return the segments of a document; the first list of objects with texts and times."""
-    if isinstance(_peek(document, "segments"), list):
-        return [item for item in document["segments"] if isinstance(item, Mapping)]
-    for name in _LISTS:
-        if is_spoken(_peek(document, name)) and not _is_native(name, _peek(document, name)):
-            items: Sequence[Document] = document[name]
-            return [item for item in items if isinstance(item, Mapping)]
-    return ()
+def _items(document: Document) -> tuple[str, Sequence[Document]]:
+    """Return the segments of a document, and their field: the first list of objects with texts and times."""
+    name = "segments"
+    if not isinstance(_peek(document, name), list):
+        spoken = (at for at in _LISTS if is_spoken(_peek(document, at)) and not _is_native(at, _peek(document, at)))
+        name = next(spoken, "")
+    return name, [item for item in document.get(name) or () if isinstance(item, Mapping)]
 
 
 def is_spoken(value: Any) -> bool:
@@ -134,11 +135,22 @@ def is_spoken(value: Any) -> bool:
 
 
 def _is_native(name: str, items: Sequence[Any]) -> bool:
-    """Return True for words and turns of the interface: a text and times in whole milliseconds."""
-    if name not in ("words", "utterances"):
+    """Return True for words and turns of the interface: a text and times in milliseconds.
+
+    Whole numbers are seconds if more than one letter is said in each. Turns of the interface have words.
+    """
+    if name not in ("words", "utterances") or "text" not in items[0] or "words" not in (name, *items[0]):
         return False
-    times = [item.get(side) for item in items if isinstance(item, Mapping) for side in ("start", "end")]
-    return "text" in items[0] and not any(isinstance(time, float) and not time.is_integer() for time in times)
+    rows = [item for item in items if isinstance(item, Mapping)]
+    times = [[item.get(side) for side in ("start", "end")] for item in rows]
+    if any(isinstance(time, float) and not time.is_integer() for pair in times for time in pair):
+        return False
+    spans = [
+        (end - start, len(str(row.get("text") or "")))
+        for row, (start, end) in zip(rows, times, strict=True)
+        if isinstance(start, int | float) and isinstance(end, int | float)
+    ]
+    return not 0 < sum(length for length, _ in spans) < sum(letters for _, letters in spans)
 
 
 def first(item: Document, names: Sequence[str]) -> Any:
@@ -174,30 +186,24 @@ def _is_value(value: Any) -> bool:
     return value is not None and not isinstance(value, list)
 
 
-def speaker_of(item: Document, names: Mapping[str, str]) -> str | None:
-    """Return the speaker of an object, in any of the common spellings, by name if there is a table of names."""
+def speaker_of(item: Document) -> str | None:
+    """Return the speaker of an object, in any of the common spellings."""
     value = first(item, _SPEAKER)
-    if isinstance(value, Mapping):
-        value = first(value, ("name", "label", "id"))
-    name = label(value)
-    return None if name is None else names.get(name, name)
+    return label(first(value, ("name", "label", "id")) if isinstance(value, Mapping) else value)
 
 
-def _names(document: Document) -> dict[str, str]:
-    """Return names by label, from a table beside the segments: an object, or a list of objects."""
+def names_beside(document: Document) -> dict[str, str]:
+    """Return names by label, from a table beside what was said: an object, or a list of objects."""
     names = {}
-    spelled = {_plain(name): name for name in document}
-    for field in ("speakers", "speaker_names", "speaker_map", "speaker_labels", "participants"):
-        table = document.get(spelled.get(_plain(field), field))
+    for field, table in dict(document).items():
+        if _plain(field) not in _NAME_TABLES:
+            continue
         pairs = list(table.items()) if isinstance(table, Mapping) else []
         if isinstance(table, list):
-            pairs = [
-                (first(row, ("id", "label", "speaker", "speaker_id", "spk", "key")), row)
-                for row in table
-                if isinstance(row, dict)
-            ]
+            rows = [dict(row) for row in table if isinstance(row, Mapping)]  # it stays in `extra` as it is
+            pairs = [(first(row, ("id", "label", "speaker", "speaker_id", "spk", "key")), row) for row in rows]
         for key, value in pairs:
-            name = first(value, ("name", "display_name")) if isinstance(value, Mapping) else value
+            name = first(dict(value), ("name", "display_name")) if isinstance(value, Mapping) else value
             if key is not None and isinstance(name, str) and name.strip():
                 names[str(key)] = name
     return names
@@ -229,18 +235,28 @@ def _ms(exact: Any, value: Any, unit: str) -> int | None:
 
 
 def _unit(items: Sequence[Document]) -> str:
-    """Return "ms" if whole numbers as seconds would mean speech that is a hundred times too slow, else "s"."""
+    """Return the unit of the times of segments; see `unit_of`."""
     spans = []
     for item in items:
         start, end = (None if (n := _found(item, names)) is None else _peek(item, n) for names in (_START, _END))
         text = next((_peek(item, n) for n in _TEXT if isinstance(_peek(item, n), str)), "")
-        if any(isinstance(time, str) or (isinstance(time, float) and not time.is_integer()) for time in (start, end)):
+        spans.append((text, start, end))
+    return unit_of(spans)
+
+
+def unit_of(spans: Iterable[tuple[str, Any, Any]]) -> str:
+    """Return "ms" if whole numbers as seconds would mean speech that is a hundred times too slow, else "s".
+
+    Args:
+        spans: Text, start and end of rows.
+    """
+    letters, length, last = 0, 0.0, 0.0
+    for text, start, end in spans:
+        if any(isinstance(time, str) or (isinstance(time, float) and time % 1 > 0) for time in (start, end)):
             return "s"
-        if isinstance(start, int | float) and isinstance(end, int | float):
-            spans.append((len(text), end - start, end))
-    length = sum(span[1] for span in spans)
-    is_ms = length > 0 and max(span[2] for span in spans) > _LONGEST_S and sum(s[0] for s in spans) / length < _SLOWEST
-    return "ms" if is_ms else "s"
+        if isinstance(start, int | float) and isinstance(end, int | float) and math.isfinite(end - start):
+            letters, length, last = letters + len(text), length + end - start, max(last, end)
+    return "ms" if length > 0 and last > _LONGEST_S and letters / length < _SLOWEST else "s"
 
 
 def _with_words(turns: Sequence[SpokenTurn], words: Sequence[SpokenWord]) -> list[SpokenTurn]:
