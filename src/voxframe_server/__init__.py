@@ -18,7 +18,7 @@ secret are echoed.
 
 | field | implementation | module |
 |---|---|---|
-| audio_url | fetched from public addresses and allowed origins; or an upload | jobs.media_fetch, speech.audio |
+| audio_url | fetched from public addresses and allowed origins; or an upload | jobs.worker_process, speech.audio |
 | language_code | all of Whisper's languages | speech.engines |
 | language_detection | by whisper; a 400 with an engine that cannot | speech.engines |
 | language_confidence_threshold | below it, the job is an error | transcription |
@@ -32,15 +32,20 @@ secret are echoed.
 | word_boost | in the prompt of whisper, up to 800 characters | speech.engines.whisper |
 | boost_param | whisper says in X-Ignored-Options that it has no effect | speech.engines |
 | filter_profanity | letters of listed English words become asterisks | text.formatting |
-| redact_pii, redact_pii_policies, redact_pii_sub | entities, in quotes too | analyses.pii_redaction |
+| redact_pii, redact_pii_policies, redact_pii_sub | entities, in quotes too | analyses |
 | redact_pii_audio, redact_pii_audio_quality | a tone; covers 79 to 91 % of personal time | speech.audio |
 | speaker_labels, speakers_expected | by voice; error rates in README | speech.speakers |
 | content_safety, content_safety_confidence | labels 1 % of ordinary, 98 % of unsafe texts | analyses.content_safety |
 | iab_categories | 160 labels; the first level is right for 97 % | analyses.topics |
 | custom_topics, topics | the same for the given topics; F1 0.94 | analyses.topics |
 | custom_spelling | words and phrases, in any case | text.formatting |
+<<<<<<< HEAD
 | sentiment_analysis | classifier for each sentence; 86 to 90 % right | analyses.sentence_sentiment |
 | auto_chapters | changes of subject; Pk 0.05; named by noun phrases, or by the local writer | analyses.chapters |
+=======
+| sentiment_analysis | classifier for each sentence; 86 to 90 % right | analyses.lexicon_scoring |
+| auto_chapters | changes of subject; Pk 0.05; named by noun phrases | analyses.chapters |
+>>>>>>> 6b264a61 (Fifteen small modules join their only importers, and cached responses the ledger)
 | entity_detection | patterns, checks and lists; precision 0.96, recall 0.94 | analyses.entities |
 | summarization, summary_model, summary_type | key sentences (53 % right), or by the local writer | analyses.chapters |
 | speech_threshold | share of speech; below it, the job is an error | transcription |

@@ -23,11 +23,10 @@ from typing import Any
 from tests.benchmarks import labelled
 from voxframe import encoder
 from voxframe.encoder import SentenceEncoder
-from voxframe_engine.analyses import content_safety, entities, extract, key_phrases, sentence_sentiment, topics
+from voxframe_engine.analyses import Redaction, content_safety, entities, extract, key_phrases, lexicon_scoring, topics
 from voxframe_engine.analyses.chapters import boundaries
 from voxframe_engine.analyses.english_lexicon import stem, words_of
 from voxframe_engine.analyses.entities import recognizer
-from voxframe_engine.analyses.pii_redaction import Redaction
 from voxframe_engine.text.sentences import sentences_of
 
 Coder = SentenceEncoder | None
@@ -80,7 +79,7 @@ def score_sentiment(name: str = "sentiment.txt", coder: Coder = None) -> tuple[f
     """Share of sentences judged right; F1 of each sentiment."""
     score = labelled.Score()
     rows = list(labelled.lines(name))
-    judged = sentence_sentiment.judge([row[2:] for row in rows], coder)
+    judged = lexicon_scoring.judge([row[2:] for row in rows], coder)
     for row, (found, _) in zip(rows, judged, strict=True):
         _count(score, {_SIGNS[row[0]]}, {found})
     return score.right.total() / (score.right.total() + score.missed.total()), {
@@ -208,7 +207,7 @@ def compare(payloads: Path, coder: Coder = None) -> Iterator[str]:
     rated = answers["sentiment-analysis"]["sentiment_analysis_results"]
     same = [
         judged[0] == item["sentiment"]
-        for judged, item in zip(sentence_sentiment.judge([item["text"] for item in rated], coder), rated, strict=True)
+        for judged, item in zip(lexicon_scoring.judge([item["text"] for item in rated], coder), rated, strict=True)
     ]
     yield f"sentiment: the same for {statistics.mean(same):.2f} of {len(same)} sentences"
     theirs = Counter((e["entity_type"], _stems(e["text"])) for e in answers["entity-detection"]["entities"])

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from tests.benchmarks import labelled
 from tests.benchmarks.analyses import Coder, score_entities, score_redaction, score_sentiment, unsafe
-from voxframe_engine.analyses import chapters, sentence_sentiment, topics
+from voxframe_engine.analyses import chapters, lexicon_scoring, topics
 from voxframe_engine.analyses.entities import recognizer
 from voxframe_engine.answers.context import Line, Source, from_text
 from voxframe_engine.answers.extractive import NOTHING_FITS, ExtractiveAnswerer
@@ -177,7 +177,7 @@ def report(coder: Coder) -> Iterator[str]:
     for name in ("meaning", "spoken"):
         right, kinds = score_sentiment(f"sentiment_{name}.txt", coder)
         yield f"sentiment, {name}: {right:.2f} right; F1 " + ", ".join(f"{kind} {f1:.2f}" for kind, f1 in kinds.items())
-    small_talk = sentence_sentiment.judge(list(labelled.lines("small_talk.txt")), coder)
+    small_talk = lexicon_scoring.judge(list(labelled.lines("small_talk.txt")), coder)
     yield f"sentiment, small talk: {statistics.mean(label == 'NEUTRAL' for label, _ in small_talk):.2f} neutral"
     if coder is not None:
         counts = {"talk": score_questions("held")}

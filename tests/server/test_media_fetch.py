@@ -10,8 +10,8 @@ import pytest
 
 from voxframe_engine.errors import JobFailed
 from voxframe_server.jobs import media_fetch as fetching
-from voxframe_server.jobs.media_fetch import fetch
 from voxframe_server.jobs.ssrf_guard import origin
+from voxframe_server.jobs.worker_process import fetch
 
 
 def get(web, url, tmp_path, **how):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from voxframe.widgets.waveform import PEAK_MS, peaks
+from voxframe.widgets.player_data import PEAK_MS, peaks
 
 
 def test_peaks_follow_the_loudness(tmp_path: Path) -> None:

@@ -18,8 +18,7 @@ from voxframe._arrow import takes_frames
 from voxframe._text import FUNCTION_WORDS, is_unspaced
 from voxframe.analysis.grouping import By, ratio, with_keys
 from voxframe.analysis.recordings import keeps_recordings, uses
-from voxframe.analysis.search_terms import spoken
-from voxframe.analysis.segmentation import continued
+from voxframe.analysis.search_terms import continued, spoken
 from voxframe.analysis.speaker_turns import TEXT, floats, require, speaker_codes
 from voxframe.errors import MissingExtraError, OptionError
 from voxframe.measures import defines

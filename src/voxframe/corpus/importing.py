@@ -22,8 +22,7 @@ from voxframe.client.response import as_path
 from voxframe.corpus.addresses import EXTENSIONS, canonical, is_address, short_name, tidy, unmarked
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.store import UNFINISHED, check_writable
-from voxframe.corpus.table_batch import BYTES_TOGETHER, TOGETHER
-from voxframe.corpus.workers import Result, StoringProcesses, Task
+from voxframe.corpus.workers import BYTES_TOGETHER, TOGETHER, Result, StoringProcesses, Task
 from voxframe.errors import AudioError, CorpusError, MissingExtraError, OptionError, PayloadError
 from voxframe.export.targets import CARDS, CHECKSUMS, CROISSANT
 from voxframe.formats import SUFFIXES as READ

@@ -1,17 +1,23 @@
-"""The ledger of a corpus: every job with its state, so that nothing is submitted or paid for twice."""
+"""The ledger of a corpus, so that nothing is submitted or paid for twice.
+
+It holds every job with its state, and the responses of services by request: exports of transcripts and language-model
+responses.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from voxframe.corpus.addresses import job_stem
 from voxframe.corpus.catalog import Catalog, NameGiver, Writing
-from voxframe.corpus.job import JOB_COLUMNS, PENDING, Job, State, merged, now, parse_row, record_of
+from voxframe.corpus.job import JOB_COLUMNS, PENDING, Job, State, merged, now, parse_row, parse_time, record_of
 from voxframe.corpus.store import is_writable
 
 _RECORDINGS = (
@@ -22,8 +28,22 @@ _RECORD = ("transcript_id", "recording", "source", "audio")
 _AMONG = "IN (SELECT value FROM json_each(?))"
 
 
+@dataclass(frozen=True)
+class CachedAnswer:
+    """A cached response, or a language-model request without a response yet."""
+
+    request: Mapping[str, Any]
+    content: bytes  # the response as received; empty if there is none
+    created: datetime  # time when the response arrived, or when the pending request was sent, UTC
+
+
+def cache_key(request: Mapping[str, Any]) -> str:
+    """Return the key of a request. The order of its fields makes no difference."""
+    return hashlib.sha256(json.dumps(request, sort_keys=True, default=str).encode()).hexdigest()
+
+
 class Ledger:
-    """The jobs of a corpus, the names of its recordings, and the hashes of files that were read."""
+    """The jobs of a corpus, the names of its recordings, responses, and the hashes of files that were read."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
@@ -189,6 +209,38 @@ class Ledger:
             rows = tx.find("answers", request_id=request_id, service=service)
             tx.put("answers", [{**row, "request_id": None, "content": None} for row in rows])
 
+    def answer(self, key: str) -> CachedAnswer | None:
+        """Return the cached response to a request, or None."""
+        return next(iter(self._answers("created", "key = ? AND content IS NOT NULL", key)), None)
+
+    def llm_responses(self) -> list[CachedAnswer]:
+        """Return every cached language-model response, oldest first."""
+        return self._answers("created", "request_id IS NOT NULL ORDER BY rowid")
+
+    def pending_requests(self, key: str | None = None) -> list[CachedAnswer]:
+        """Return the language-model requests without a response, oldest first."""
+        condition = "pending_since IS NOT NULL AND coalesce(key = ?, true) ORDER BY pending_since, rowid"
+        return self._answers("pending_since", condition, key)
+
+    def keep_answer(self, key: str, request: Mapping[str, Any], content: bytes, **columns: str) -> None:
+        """Cache a response. The request is no longer pending."""
+        row = {"key": key, "request": json.dumps(request, default=str), "content": content, **columns}
+        with self.catalog.writing() as tx:
+            tx.put("answers", [{**row, "created": now().isoformat()}])
+
+    def mark_pending(self, key: str, service: str, request: Mapping[str, Any]) -> None:
+        """Record that a request is about to be sent. An earlier response to it is kept."""
+        with self.catalog.writing() as tx:
+            new = {"key": key, "service": service, "request": json.dumps(request, default=str)}
+            rows = tx.find("answers", key=key) or [new]
+            tx.put("answers", [{**row, "pending_since": now().isoformat()} for row in rows])
+
+    def clear_pending(self, key: str) -> None:
+        """Record that a request did not reach the service."""
+        with self.catalog.writing() as tx:
+            tx.drop("answers", key=key, content=None)
+            tx.put("answers", [{**row, "pending_since": None} for row in tx.find("answers", key=key)])
+
     def files(self) -> dict[str, tuple[str, str, float | None]]:
         """Return signature, hash and duration of every file read before, by path or URL."""
         query = "SELECT place, signature, media, audio_duration_s FROM files"
@@ -206,6 +258,11 @@ class Ledger:
         with self.catalog.writing() as tx:
             names = ("signature", "media", "audio_duration_s")
             tx.put("files", [{"place": place, **dict(zip(names, row, strict=True))} for place, row in files.items()])
+
+    def _answers(self, time_column: str, condition: str, *values: str | None) -> list[CachedAnswer]:
+        query = f"SELECT request, content, {time_column} FROM answers WHERE {condition}"  # noqa: S608  no value in it
+        rows = self.catalog.rows(query, values)
+        return [CachedAnswer(json.loads(request), content or b"", parse_time(time)) for request, content, time in rows]
 
     def _jobs(self, condition: str, values: Iterable[object]) -> list[Job]:
         query = f"SELECT {', '.join(JOB_COLUMNS)} FROM jobs {condition}"  # noqa: S608  no value in it

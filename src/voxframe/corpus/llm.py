@@ -17,11 +17,10 @@ from voxframe.client.llm_api import LlmReply, LlmResponse, Usage, read_response
 from voxframe.client.llm_requests import LlmOptions
 from voxframe.client.progress import Progress
 from voxframe.client.response import HTTPResponse
-from voxframe.corpus import answer_cache
 from voxframe.corpus.archive import Archive, MissingTranscriptError
 from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.citations import PREAMBLE, NumberedPassage, cite
-from voxframe.corpus.ledger import Ledger
+from voxframe.corpus.ledger import CachedAnswer, Ledger, cache_key
 from voxframe.corpus.query import Query
 from voxframe.corpus.search import RowFilter, Search
 from voxframe.corpus.search.concordance import SearchQuery
@@ -140,13 +139,13 @@ class Llm:
     def responses(self) -> pd.DataFrame:
         """Return the cached responses as the table `responses`, oldest first."""
         with clear_errors(self._ledger.path.parent):
-            answers: list[Any] = [_restored(answer) for answer in answer_cache.llm_responses(self._ledger)]
+            answers: list[Any] = [_restored(answer) for answer in self._ledger.llm_responses()]
         return frames.to_pandas(response_table(answers), "responses")
 
     def unanswered(self) -> pd.DataFrame:
         """Return the requests with a lost response, oldest first."""
         with clear_errors(self._ledger.path.parent):
-            rows = [{**question.request, "asked": question.created} for question in answer_cache.pending(self._ledger)]
+            rows = [{**question.request, "asked": question.created} for question in self._ledger.pending_requests()]
         table = pd.DataFrame(rows, columns=["task", "prompt", "transcript_ids", "asked"])
         dtypes = {"task": TEXT, "prompt": TEXT, "transcript_ids": object, "asked": "datetime64[us, UTC]"}
         return table.astype(dtypes)
@@ -196,10 +195,10 @@ class _Requests:
 
     def _key(self, batch: LlmBatch) -> str:
         about = {"input_text": batch.text} if batch.text is not None else {"transcript_ids": list(batch.ids)}
-        return answer_cache.cache_key({"service": self._service, "task": self.task, **self._arguments, **about})
+        return cache_key({"service": self._service, "task": self.task, **self._arguments, **about})
 
-    def _known(self, key: str) -> answer_cache.CachedAnswer | None:
-        return None if self._refresh is True else answer_cache.find(self._ledger, key)
+    def _known(self, key: str) -> CachedAnswer | None:
+        return None if self._refresh is True else self._ledger.answer(key)
 
     def _is_cached(self, batch: LlmBatch) -> bool:
         return self._known(self._key(batch)) is not None
@@ -231,9 +230,9 @@ class _Requests:
             answer = replace(calls[self.task](**arguments, **source), transcript_ids=batch.ids)
         note = {"task": answer.task, "prompt": answer.prompt, "transcript_ids": batch.ids}
         with suppress(MissingTranscriptError), self._texts.kept(batch.ids):  # one may have been deleted meanwhile
-            answer_cache.store_response(
-                self._ledger, key, self._service, answer.request_id, batch.ids, note, answer.raw
-            )
+            about = {"service": self._service, "request_id": answer.request_id}
+            self._ledger.keep_answer(key, note, answer.raw, **about)
+            self._ledger.note_request(answer.request_id, self._service, batch.ids)
         return answer
 
     @contextmanager
@@ -243,19 +242,19 @@ class _Requests:
         if self._service == EMBEDDED:  # charges nothing
             yield
             return
-        if not self._refresh and (lost := answer_cache.pending(ledger, key)):
+        if not self._refresh and (lost := ledger.pending_requests(key)):
             raise LostAnswerError(
                 f"this {self.task} was requested at {lost[0].created:%Y-%m-%d %H:%M} UTC and the response was lost. "
                 "The service may have charged for it, and has no list to find it in. refresh='lost' (--lost) "
                 "sends the request again"
             )
         request = {"task": self.task, "prompt": self._arguments.get("prompt"), "transcript_ids": ids}
-        answer_cache.mark_pending(ledger, key, self._service, request)
+        ledger.mark_pending(key, self._service, request)
         try:
             yield
         except (Exception, KeyboardInterrupt) as error:
             if not _may_be_answered(error):
-                answer_cache.clear_pending(ledger, key)
+                ledger.clear_pending(key)
             raise
 
 
@@ -284,7 +283,7 @@ def _combined(requests: _Requests, ids: tuple[str, ...]) -> Answers:
     return Answers(level[0].text, level[0].replies, ids, tuple(requests.answers))
 
 
-def _restored(answer: answer_cache.CachedAnswer) -> LlmResponse:
+def _restored(answer: CachedAnswer) -> LlmResponse:
     """Return a cached response as a response object."""
     note: Mapping[str, Any] = answer.request
     ids: Sequence[str] = note["transcript_ids"]

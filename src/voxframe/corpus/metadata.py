@@ -17,9 +17,8 @@ from voxframe._arrow import DTYPES, takes_frames
 from voxframe._text import masked, quantity
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.catalog import clear_errors
-from voxframe.corpus.conditions import PERSON, Where, all_of, clauses
+from voxframe.corpus.conditions import PERSON, Triple, Where, all_of, clauses
 from voxframe.corpus.job import Job
-from voxframe.corpus.where_text import Triple
 from voxframe.errors import CorpusError, OptionError
 from voxframe.schema import CORPUS_TABLES, JOBS, RECORDING_COLUMNS
 from voxframe.validators import name_list, shown

@@ -14,10 +14,9 @@ import pandas as pd
 
 from voxframe._files import file_name
 from voxframe.client import results
-from voxframe.corpus import answer_cache
 from voxframe.corpus.archive import Archive, MissingTranscriptError
 from voxframe.corpus.catalog import clear_errors
-from voxframe.corpus.ledger import Ledger
+from voxframe.corpus.ledger import Ledger, cache_key
 from voxframe.corpus.llm import Llm
 from voxframe.corpus.services import DefaultClient
 from voxframe.corpus.store import View
@@ -255,10 +254,10 @@ class Raw:
         folder = self._archive.path / "redacted"
         with clear_errors(self._archive.path), self._ledger.lock(f"redacted-{file_name(transcript_id)}"):
             request = {"transcript_id": transcript_id, "view": "redacted-audio"}
-            key = answer_cache.cache_key(request)
+            key = cache_key(request)
             audio = self._archive.store.redacted_audio(transcript_id)
             if audio and not refresh:
-                cached = answer_cache.find(self._ledger, key)
+                cached = self._ledger.answer(key)
                 if cached is None or cached.content == _hash(audio[0]):
                     return audio[0]
                 warnings.warn(f"{audio[0]} is damaged and is fetched again", CorpusWarning, stacklevel=2)
@@ -270,7 +269,7 @@ class Raw:
             path, content = folder / f"{file_name(transcript_id)}{fetched.suffix}", _hash(fetched)
             try:
                 with self._archive.kept(transcript_id):
-                    answer_cache.store_export(self._ledger, key, transcript_id, request, content)
+                    self._ledger.keep_answer(key, request, content, transcript_id=transcript_id)
                     for old in audio:  # it may have another suffix, and would be taken for the new one
                         old.unlink(missing_ok=True)
                     fetched.replace(path)
@@ -294,14 +293,14 @@ class Raw:
             "content": self._archive.store.content(transcript_id, "transcript"),
             **request,
         }
-        key = answer_cache.cache_key(asked)
+        key = cache_key(asked)
         with clear_errors(self._archive.path):
-            cached = None if refresh else answer_cache.find(self._ledger, key)
+            cached = None if refresh else self._ledger.answer(key)
             if cached is not None:
                 return cached.content
             content = ask(self._default_client.use(client))
             with self._archive.kept(transcript_id):
-                answer_cache.store_export(self._ledger, key, transcript_id, asked, content)
+                self._ledger.keep_answer(key, asked, content, transcript_id=transcript_id)
         return content
 
     def _there(self, transcript_id: str) -> None:

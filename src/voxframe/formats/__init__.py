@@ -16,7 +16,6 @@ from voxframe.formats import (
     engines,
     rows,
     scoring,
-    subtitles,
     text_readers,
     text_writers,
     tiers,
@@ -228,13 +227,13 @@ FORMATS: dict[str, Format] = {
         losses="texts and words; turns without times or without a length; blanks in names",
     ),
     "ttml": Format(
-        "TTML", (".ttml", ".dfxp"), recognises=_is_xml("tt"), read=subtitles.ttml, has_names=True, begins="<tt ...>"
+        "TTML", (".ttml", ".dfxp"), recognises=_is_xml("tt"), read=text_readers.ttml, has_names=True, begins="<tt ...>"
     ),
     "ass": Format(
         "ASS and SSA",
         (".ass", ".ssa"),
         recognises=lambda text, _: "[Script Info]" in text[:2000],
-        read=subtitles.ass,
+        read=text_readers.ass,
         has_names=True,
         begins="[Script Info]",
     ),

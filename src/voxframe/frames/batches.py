@@ -14,8 +14,7 @@ from voxframe.frames.extra import FastPathUnsupported, Rest
 from voxframe.frames.json_lists import PAYLOAD, Columns, FieldPath, Ints, Lists, columns, read_lists
 from voxframe.frames.json_schema import raw_lists
 from voxframe.frames.tables import ROWS, follow, levels
-from voxframe.frames.timing import given_timing, lacks_times, own_times
-from voxframe.frames.words import is_null, repeated, turn_rows
+from voxframe.frames.words import given_timing, is_null, lacks_times, own_times, repeated, turn_rows
 from voxframe.schema import TIMING, TRANSCRIPT_TABLES
 
 _WORDS = frozenset({"words"})

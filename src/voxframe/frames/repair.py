@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 import orjson
 
 from voxframe.errors import PayloadWarning, caller
-from voxframe.frames.diagnosis import kind_of, not_an_object, not_json, too_deep
 from voxframe.frames.extra import Misfit, is_nothing, json_text
 from voxframe.frames.json_schema import Shape
+from voxframe.frames.payloads import kind_of, not_an_object, not_json, too_deep
 from voxframe.schema import BOOL, FLOAT, INT, Column
 
 #: Path to a value: the steps to it, innermost first, as nested pairs. It is formatted only for a warning.

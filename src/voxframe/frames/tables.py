@@ -11,7 +11,6 @@ import msgspec
 import pyarrow as pa
 
 from voxframe.frames.columns import TEXT, Arrays, as_table, from_columns, from_rows
-from voxframe.frames.diagnosis import too_deep
 from voxframe.frames.extra import (
     FastPathUnsupported,
     Rest,
@@ -26,6 +25,7 @@ from voxframe.frames.extra import (
 )
 from voxframe.frames.json_lists import columns, read_lists
 from voxframe.frames.json_schema import chosen, decoder, known_fields, raw_lists, shape, skipped
+from voxframe.frames.payloads import too_deep
 from voxframe.frames.repair import repair_payload
 from voxframe.frames.words import read_words, repeated, word_tables, words_place
 from voxframe.schema import TRANSCRIPT_TABLES, TRANSCRIPTS

@@ -332,7 +332,7 @@ def derived(name: str, variant: int | None, save: Callable[[Path, Path], None], 
     Raises:
         ModelError: The model is not on this machine, or the folder cannot be written.
     """
-    from voxframe.models.derivation import build
+    from voxframe.models.downloads import build
 
     folder = derived_dir(name, variant)
     build(folder, lambda files: save(find(name, download=False), files), size=size, name=name, variable=CACHE_VARIABLE)

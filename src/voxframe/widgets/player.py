@@ -24,7 +24,7 @@ from voxframe.corpus.corpus import chosen_corpus
 from voxframe.errors import OptionError, VoxframeError
 from voxframe.loaders.sources import Fetcher
 from voxframe.validators import Number, checked, shown
-from voxframe.widgets import media_server, waveform
+from voxframe.widgets import media_server
 from voxframe.widgets.base import (
     ScriptedWidget,
     absolute_path,
@@ -42,6 +42,7 @@ from voxframe.widgets.player_data import (
     find_store,
     load_tables,
     origin,
+    peaks,
     speaker_names,
 )
 from voxframe.widgets.player_passages import PlayerPassages, corrected_passages, split_passages
@@ -129,7 +130,7 @@ class TranscriptPlayer(ScriptedWidget):
     _layers = traitlets.List(traitlets.Unicode()).tag(sync=True)
     _sources = traitlets.List(traitlets.Unicode()).tag(sync=True)
     _until = traitlets.Int(0).tag(sync=True)
-    # The loudness of the recording: see `waveform.peaks`. Empty until it is known.
+    # The loudness of the recording: see `peaks`. Empty until it is known.
     _peaks = traitlets.Bytes(b"").tag(sync=True)
     # Stop time in ms, or 0 for the end; the counter makes repeated requests for the same time distinct.
     _stop_at = traitlets.List(traitlets.Int(), [0, 0]).tag(sync=True)
@@ -203,7 +204,7 @@ class TranscriptPlayer(ScriptedWidget):
 
     def _measure(self) -> None:
         """Send the waveform of the recording."""
-        self._peaks = waveform.peaks(Path(self._audio or ""))
+        self._peaks = peaks(Path(self._audio or ""))
 
     def _color_indexes(self, names: Mapping[str, str], turn_names: Mapping[str, str]) -> dict[str, int]:
         """Return the index in `PALETTE` of each label and of each name that only single turns have; "" is no label."""

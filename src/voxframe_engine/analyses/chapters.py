@@ -36,7 +36,7 @@ from voxframe.encoder import SentenceEncoder, Vectors
 from voxframe_engine.analyses.english_lexicon import rarity, words_of
 from voxframe_engine.analyses.extract import Matrix, choose, is_whole, quoted, rows, scores
 from voxframe_engine.analyses.key_phrases import Phrase, noun_phrases, weight
-from voxframe_engine.analyses.sentence_sentiment import judge
+from voxframe_engine.analyses.lexicon_scoring import judge
 from voxframe_engine.text.sentences import Sentence, spanned
 
 _SHORTEST = 4  # sentences

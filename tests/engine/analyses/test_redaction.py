@@ -6,9 +6,8 @@ import pytest
 from tests.benchmarks import analyses as scores
 from tests.benchmarks import labelled
 
-from voxframe_engine.analyses import OPTIONS, REDACTED_SPANS, apply
+from voxframe_engine.analyses import OPTIONS, REDACTED_SPANS, Redaction, apply
 from voxframe_engine.analyses.entities import find
-from voxframe_engine.analyses.pii_redaction import Redaction
 
 SAID = "My name is Linda Carter, and I live in Denver. Call me at 555-0173 any time."
 

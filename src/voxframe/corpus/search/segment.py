@@ -33,8 +33,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxframe._text import is_unspaced
-from voxframe.analysis.search_terms import spoken
-from voxframe.analysis.segmentation import SEGMENTATION, continued
+from voxframe.analysis.search_terms import SEGMENTATION, continued, spoken
 from voxframe.schema import SCHEMA_VERSION, WORDS
 
 #: Changed when this layout, the folding or the segmentation of words changes.

@@ -23,9 +23,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from voxframe_engine.analyses.entities.addresses import addresses
-from voxframe_engine.analyses.entities.ages import ages
 from voxframe_engine.analyses.entities.contacts import contacts
-from voxframe_engine.analyses.entities.dates import amounts, dates
+from voxframe_engine.analyses.entities.dates import ages, amounts, dates
 from voxframe_engine.analyses.entities.identifiers import identifiers
 from voxframe_engine.analyses.entities.listed_terms import terms
 from voxframe_engine.analyses.entities.people import organisations, people
