@@ -25,8 +25,7 @@ from voxframe.frames.extra import (
 )
 from voxframe.frames.json_lists import columns, read_lists
 from voxframe.frames.json_schema import chosen, decoder, known_fields, raw_lists, shape, skipped
-from voxframe.frames.payloads import too_deep
-from voxframe.frames.repair import repair_payload
+from voxframe.frames.repair import repair_payload, too_deep
 from voxframe.frames.words import read_words, repeated, word_tables, words_place
 from voxframe.schema import TRANSCRIPT_TABLES, TRANSCRIPTS
 
