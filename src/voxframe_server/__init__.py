@@ -34,7 +34,7 @@ secret are echoed.
 | filter_profanity | letters of listed English words become asterisks | text.formatting |
 | redact_pii, redact_pii_policies, redact_pii_sub | entities, in quotes too | analyses |
 | redact_pii_audio, redact_pii_audio_quality | a tone; covers 79 to 91 % of personal time | speech.audio |
-| speaker_labels, speakers_expected | by voice; error rates in README | speech.speakers |
+| speaker_labels, speakers_expected | by voice; error rates in README | transcription |
 | content_safety, content_safety_confidence | labels 1 % of ordinary, 98 % of unsafe texts | analyses.content_safety |
 | iab_categories | 160 labels; the first level is right for 97 % | analyses.topics |
 | custom_topics, topics | the same for the given topics; F1 0.94 | analyses.topics |

@@ -294,7 +294,6 @@ def _open_and_add(corpus: Corpus, transcripts: int) -> bool:
         corpus.index.view()
         times.append(1e3 * (time.thread_time() - begin))
         waited.append(1e3 * (time.perf_counter() - clock))
-    corpus.index.wait()
     whole = 1e3 * (time.process_time() - begun) / len(times)
     over |= _show(f"add a transcript, {len(times)} times", times, LIMITS["add a transcript"])
     _show("the same with waiting for the disk", waited)

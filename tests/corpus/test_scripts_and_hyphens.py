@@ -125,13 +125,12 @@ def test_merged_segments_of_the_index_keep_the_words(tmp_path):
         (tmp_path / f"{n}.srt").write_text(f"1\n00:00:01,000 --> 00:00:05,000\n{'abc ' * n}今天天气\n")
         corpus.add(tmp_path / f"{n}.srt")
         corpus.search("天气")
-    corpus._search.index.wait()
     assert corpus.counts("天气")["words"].to_list() == [n + 2 for n in range(9)]
 
 
 def test_without_the_extra_words_are_characters(tmp_path, monkeypatch):
     """Characters are counted if ICU is not installed."""
-    monkeypatch.setattr("voxframe.analysis.segmentation.SEGMENTATION", "characters")
+    monkeypatch.setattr("voxframe.analysis.search_terms.SEGMENTATION", "characters")
     corpus = in_captions(tmp_path, "今天天气")
     assert ngrams(corpus.words())["ngram"].to_list() == ["天", "今", "气"]
     assert corpus.counts("天气")["words"].to_list() == [4]

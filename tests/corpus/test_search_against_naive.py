@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from voxframe import frames
 from voxframe.analysis.search_terms import spoken
 from voxframe.corpus.catalog import Catalog
-from voxframe.corpus.search import index, manifest
+from voxframe.corpus.search import index
 from voxframe.corpus.search.concordance import SearchQuery, find_in_context
 from voxframe.corpus.search.counts import counts
 from voxframe.corpus.search.segment import spoken_of_all
@@ -119,9 +119,9 @@ def line(words):
 def small_segments():
     """Segments so small that a few transcripts are merged repeatedly."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(manifest, "MAX_WORDS", 60)
-        patch.setattr(manifest, "FAN", 3)
-        patch.setattr(manifest, "_LEAST_TIER", 10)
+        patch.setattr(index, "MAX_WORDS", 60)
+        patch.setattr(index, "FAN", 3)
+        patch.setattr(index, "_LEAST_TIER", 10)
         yield
 
 
@@ -153,7 +153,6 @@ def test_search_equals_a_plain_implementation(tmp_path_factory, small_segments, 
         found = frames.to_pandas(find_in_context(built.view(), asked, 2), "concordance")
         rows = list(zip(found["transcript_id"], found["word_idx"], found["last_word_idx"], strict=True))
         assert rows == sorted(spans(here, query, slop))
-        built.wait()
     counted = counts(built.view(), asked, by="transcript_id").set_index("transcript_id")
     assert counted["occurrences"].to_dict() == {i: sum(row[0] == i for row in rows) for i in here}
     assert counted["words"].to_dict() == {i: sum(map(length, words)) for i, words in here.items()}

@@ -2,12 +2,10 @@
 
 import contextlib
 import json
-import os
 import pickle
 import shutil
 import subprocess
 import sys
-import threading
 import warnings
 
 import pandas as pd
@@ -15,7 +13,7 @@ import pytest
 from tests.corpus.conftest import raw_file
 
 import voxframe
-from voxframe.corpus.search import index, manifest, segment
+from voxframe.corpus.search import index, segment
 from voxframe.corpus.tables import Tables
 from voxframe.errors import CorpusError, CorpusWarning, OptionError
 
@@ -94,16 +92,14 @@ def test_a_corpus_that_was_searched_can_be_sent_to_another_process(corpus: voxfr
 
 def test_small_segments_are_merged(corpus: voxframe.Corpus, segments, monkeypatch: pytest.MonkeyPatch) -> None:
     """Adding transcripts one by one leaves few segments, and replaced ones are soon removed."""
-    monkeypatch.setattr(manifest, "FAN", 3)
+    monkeypatch.setattr(index, "FAN", 3)
     for n in range(8):
         say(corpus, f"t{n}", f"word{n} smoke")
         assert matched_ids(corpus, "smoke") == [f"t{i}" for i in range(n + 1)]
-        corpus._search.index.wait()
         assert len(segments()) < 3
     for _ in range(6):
         say(corpus, "t0", "smoke again")
         assert matched_ids(corpus, "smoke")[0] == "t0"
-        corpus._search.index.wait()
     assert sum(len(segment.IndexSegment.open(path).ids) for path in segments()) <= 10
     assert matched_ids(corpus, "word0") == []
     assert matched_ids(corpus, "again") == ["t0"]
@@ -121,47 +117,13 @@ def test_an_index_behind_a_link_is_not_changed(corpus: voxframe.Corpus, segments
     (corpus.path / "search").rename(elsewhere)
     (corpus.path / "search").symlink_to(elsewhere)
     before = {path.name: path.read_bytes() for path in elsewhere.iterdir()}
-    monkeypatch.setattr(manifest, "FAN", 3)
+    monkeypatch.setattr(index, "FAN", 3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CorpusWarning)  # of the damaged one
         again = voxframe.Corpus(corpus.path)
         for _ in range(2):
             assert matched_ids(again, "smoke") == [f"t{n}" for n in range(6)]
-            again._search.index.wait()
     assert {path.name: path.read_bytes() for path in elsewhere.iterdir()} == before
-
-
-def test_searches_do_not_wait_for_a_merge(corpus: voxframe.Corpus, segments, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Searches are correct during a merge, also after changes, and after it."""
-    begun, go_on = threading.Event(), threading.Event()
-
-    def slow(parts):
-        begun.set()
-        assert go_on.wait(20)
-        return segment.merge(parts)
-
-    monkeypatch.setattr(manifest, "FAN", 3)
-    monkeypatch.setattr(index, "merge", slow)
-    for name in "abc":
-        say(corpus, name, f"smoke {name}")
-        matched_ids(corpus, "smoke")
-    assert begun.wait(20)
-    say(corpus, "a", "fire")
-    assert matched_ids(corpus, "smoke") == ["b", "c"]
-    next(corpus.path.glob("raw/*/b.*")).unlink()
-    say(corpus, "d", "smoke")
-    other = voxframe.Corpus(corpus.path)
-    for each in (corpus, other):
-        assert matched_ids(each, "smoke") == ["c", "d"]
-    assert not list(corpus.path.joinpath("search").glob("*.merged"))
-    before = len(segments())
-    go_on.set()
-    for each in (corpus, other):
-        each._search.index.wait()
-    assert len(segments()) < before
-    for each in (corpus, other, voxframe.Corpus(corpus.path)):
-        assert matched_ids(each, "smoke") == ["c", "d"]
-        assert matched_ids(each, "fire") == ["a"]
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "gone", "rubbish", "old"])
@@ -241,8 +203,7 @@ def test_processes_that_write_and_search_at_once(corpus: voxframe.Corpus, segmen
         _, said = process.communicate(timeout=120)
         assert process.returncode == 0, said.decode()
     assert matched_ids(corpus, "smoke") == sorted(f"{name}{n}" for name in "abc" for n in range(12))
-    corpus._search.index.wait()
-    assert len(segments()) < 2 * manifest.FAN
+    assert len(segments()) < 2 * index.FAN
 
 
 _DYING = """
@@ -260,8 +221,6 @@ def test_a_killed_writer_leaves_nothing(corpus: voxframe.Corpus, segments) -> No
     assert subprocess.run([sys.executable, "-c", _DYING, str(corpus.path)], check=False).returncode == 9
     corpus.path.joinpath("search", "orphan.arrow").write_bytes(b"never in the catalog")
     corpus.path.joinpath("search", ".orphan.arrow.00.tmp").write_bytes(b"half")
-    corpus.path.joinpath("search", "orphan.arrow.merged").write_bytes(b"merged, an hour and more ago")
-    os.utime(corpus.path.joinpath("search", "orphan.arrow.merged"), (0, 0))
     assert matched_ids(corpus, "smoke") == ["a"]
     left = sorted(path.name for path in corpus.path.joinpath("search").iterdir() if path.name != ".lock")
     assert left == [segments()[0].name]
@@ -282,30 +241,6 @@ def test_forgotten_transcripts_leave_the_index(corpus: voxframe.Corpus, segments
     assert not any(b"mirrors" in whole or b"secret" in whole for whole in files)
     assert matched_ids(corpus, "smoke") == [f"t{n}" for n in range(others)]
     assert matched_ids(voxframe.Corpus(corpus.path), "mirrors") == []
-
-
-def test_a_transcript_forgotten_during_a_merge_leaves_the_index(corpus, segments, monkeypatch) -> None:
-    """A merged segment with its words is not added to the index."""
-    begun, go_on = threading.Event(), threading.Event()
-
-    def slow(parts):
-        if threading.current_thread() is not threading.main_thread():
-            begun.set()
-            assert go_on.wait(20)
-        return segment.merge(parts)
-
-    monkeypatch.setattr(manifest, "FAN", 3)
-    monkeypatch.setattr(index, "merge", slow)
-    for name, text in {"a": "", "b": "smoke", "secret": "smoke and mirrors"}.items():
-        say(corpus, name, text)
-        matched_ids(corpus, "smoke")
-    assert begun.wait(20)
-    corpus.forget("secret")
-    corpus.forget("a")
-    go_on.set()
-    corpus._search.index.wait()
-    assert matched_ids(corpus, "smoke") == ["b"]
-    assert not any(b"mirrors" in path.read_bytes() for path in corpus.path.joinpath("search").iterdir())
 
 
 def test_an_unknown_transcript_is_an_error(corpus: voxframe.Corpus) -> None:

@@ -19,7 +19,7 @@ from voxframe.analysis.vocabulary import sorted_counts
 from voxframe.corpus.search.concordance import SearchQuery, find_in_context, labelled, speaker_list
 from voxframe.corpus.search.counts import GROUPS, group_columns
 from voxframe.corpus.search.counts import counts as count_words
-from voxframe.corpus.search.manifest import OpenIndex
+from voxframe.corpus.search.index import OpenIndex
 from voxframe.corpus.search.segment import IndexSegment, build
 from voxframe.errors import OptionError
 from voxframe.schema import CONCORDANCE, SPEAKER_NAME, WORDS

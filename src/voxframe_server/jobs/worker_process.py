@@ -196,7 +196,7 @@ class WorkerTask(TypedDict):
     model: str | None
 
 
-def _fetch(task: WorkerTask, tell: Callable[..., None]) -> None:
+def _media(task: WorkerTask, tell: Callable[..., None]) -> None:
     from voxframe_server.jobs.worker_process import fetch
 
     limit_this_process(memory_gb=1)
@@ -270,7 +270,7 @@ def main() -> int:
     while True:
         task: WorkerTask = json.loads(tasks.get())
         try:
-            {"fetch": _fetch, "speech": _speech}[task["stage"]](task, tell)
+            {"fetch": _media, "speech": _speech}[task["stage"]](task, tell)
         except JobFailed as failure:
             tell(failed=failure.reason)
             return 0

@@ -21,8 +21,7 @@ from voxframe.corpus.query import Query
 from voxframe.corpus.reading import to_frame
 from voxframe.corpus.search.concordance import SearchQuery, find_in_context, labelled, speaker_list
 from voxframe.corpus.search.counts import GROUPS, counts, group_columns
-from voxframe.corpus.search.index import SearchIndex
-from voxframe.corpus.search.manifest import OpenIndex
+from voxframe.corpus.search.index import OpenIndex, SearchIndex
 from voxframe.corpus.search.meaning import CLOSE, DiscoveredTopics, MeaningSearch
 from voxframe.corpus.search.segment import WORD_COLUMNS
 from voxframe.corpus.speaker_names import with_names

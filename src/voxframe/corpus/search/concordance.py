@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from voxframe._text import UNSPACED, join_words
 from voxframe.analysis.search_terms import Term, Variant, parse, variants
 from voxframe.corpus.conditions import Where, expression
-from voxframe.corpus.search.manifest import OpenIndex
+from voxframe.corpus.search.index import OpenIndex
 from voxframe.corpus.search.segment import IndexSegment, Ints
 from voxframe.corpus.speaker_names import with_names
 from voxframe.errors import CorpusWarning, OptionError, caller

@@ -15,7 +15,7 @@ from voxframe.analysis.grouping import PERIODS, Calendar, periods
 from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus.metadata import names_apart
 from voxframe.corpus.search.concordance import Namer, SearchQuery, find, labelled, wanted_ranks
-from voxframe.corpus.search.manifest import OpenIndex
+from voxframe.corpus.search.index import OpenIndex
 from voxframe.corpus.search.segment import IndexSegment, Ints
 from voxframe.errors import OptionError
 from voxframe.validators import shown

@@ -1,9 +1,9 @@
 """The search index of a corpus: segments in `search/<crc>-<random>.arrow`, which the catalog lists.
 
 A segment never changes, and its name holds its checksum. The index is derived from the tables and can be deleted at any
-time. A search first updates it: new and replaced transcripts go into a new segment. A background thread merges small
-segments. A reader of older contents keeps using their segments, which stay mapped. In a read-only directory, missing
-transcripts are indexed in memory.
+time. A search first updates it: new and replaced transcripts go into a new segment, and small segments are merged. A
+reader of older contents keeps using their segments, which stay mapped. In a read-only directory, missing transcripts
+are indexed in memory.
 """
 
 from __future__ import annotations
@@ -12,28 +12,146 @@ import contextlib
 import os
 import secrets
 import threading
-import time
 import warnings
 import zlib
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from voxframe._files import file_name, stamp, write_atomic
 from voxframe.corpus.catalog import Catalog, clear_errors
 from voxframe.corpus.opening import read_file
-from voxframe.corpus.search.manifest import MAX_WORDS, IndexedTranscript, Manifest, OpenIndex, Segment, open_index
 from voxframe.corpus.search.segment import FORMAT, IndexSegment, build, merge, words_of, write
 from voxframe.corpus.store import Store, check_no_link, check_writable, folder
 from voxframe.errors import CorpusError, CorpusWarning, PayloadError, PayloadWarning
 
+#: Maximum number of words in a segment, which bounds the memory for building and merging.
+MAX_WORDS = 2_000_000
+#: Number of segments of similar size that are merged into one.
+FAN = 8
+_LEAST_TIER = 20_000  # words; smaller segments count as one size
+
+
+class Segment(NamedTuple):
+    """A segment: its words and documents, including replaced ones, and the stamp of its file, which changes with it."""
+
+    words: int
+    documents: int
+    stamp: str
+
+
+class IndexedTranscript(NamedTuple):
+    """Segment and position of a transcript, and the payload it was made from."""
+
+    segment: str
+    place: int
+    stamp: str
+    content: str
+
+
+@dataclass
+class Manifest:
+    """Contents of the search index: segments by name, and transcripts by the stem of their files."""
+
+    segments: dict[str, Segment] = field(default_factory=dict)
+    documents: dict[str, IndexedTranscript] = field(default_factory=dict)
+
+    def copy(self) -> Manifest:
+        """Return a copy that can be changed."""
+        return Manifest({**self.segments}, {**self.documents})
+
+    def drop_dead(self) -> None:
+        """Remove segments without live documents."""
+        live = {document.segment for document in self.documents.values()}
+        self.segments = {name: segment for name, segment in self.segments.items() if name in live}
+
+    def to_merge(self) -> list[str]:
+        """Return segments to merge: one that is mostly dead, or many of similar size."""
+        live = Counter(document.segment for document in self.documents.values())
+        tiers: dict[int, list[str]] = {}
+        for name, segment in sorted(self.segments.items(), key=lambda item: item[1]):
+            if 2 * live[name] < segment.documents:
+                return [name]
+            tiers.setdefault(_tier(segment.words), []).append(name)
+        for group in tiers.values():
+            totals = accumulate(self.segments[name].words for name in group)
+            fitting = [name for name, total in zip(group, totals, strict=True) if total <= MAX_WORDS]
+            if len(group) >= FAN and len(fitting) > 1:
+                return fitting
+        return []
+
+    def live(self, group: Sequence[str]) -> dict[str, list[int]]:
+        """Return the positions of live documents in some segments, in order."""
+        places: dict[str, list[int]] = {name: [] for name in group}
+        for document in self.documents.values():
+            if document.segment in places:
+                places[document.segment].append(document.place)
+        return {name: sorted(of_segment) for name, of_segment in places.items()}
+
+    def replace(self, merged: Mapping[str, Sequence[int]], name: str, words: int, stamp: str = "") -> None:
+        """Replace several segments by a merged one."""
+        moved = [(segment, place) for segment, places in merged.items() for place in places]
+        new_place = {old: place for place, old in enumerate(moved)}
+        for file, document in self.documents.items():
+            if document.segment in merged:
+                place = new_place[document.segment, document.place]
+                self.documents[file] = document._replace(segment=name, place=place)
+        for segment in merged:
+            del self.segments[segment]
+        if moved:
+            self.segments[name] = Segment(words, len(moved), stamp)
+
+
+def _tier(words: int) -> int:
+    tier = 0
+    while words > _LEAST_TIER * FAN**tier:
+        tier += 1
+    return tier
+
+
+@dataclass(frozen=True)
+class OpenIndex:
+    """The search index at one moment."""
+
+    segments: tuple[IndexSegment, ...]
+    # For each segment, the rank of every document among all transcripts; -1 if it was replaced or removed.
+    ranks: tuple[npt.NDArray[np.int64], ...]
+    ids: pa.Array  # ids of all transcripts, sorted
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """The ids as a set."""
+        return frozenset(self.ids.to_pylist())
+
+    def replaced(self, words: Mapping[str, pa.Table]) -> OpenIndex:
+        """Return the index with other words of some of its transcripts."""
+        places = pc.index_in(pa.array(words, pa.string()), self.ids).to_numpy()
+        ranks = tuple(np.where(np.isin(rank, places), -1, rank) for rank in self.ranks)
+        return OpenIndex((*self.segments, IndexSegment(build(words))), (*ranks, places.astype(np.int64)), self.ids)
+
+
+def open_index(manifest: Manifest, opened: dict[str, IndexSegment]) -> OpenIndex:
+    """Return the index of a manifest, given its open segments."""
+    documents = list(manifest.documents.values())
+    names = [opened[d.segment].names[d.place] for d in documents]
+    ranks = {name: np.full(len(opened[name].ids), -1) for name in manifest.segments}
+    order = sorted(range(len(names)), key=names.__getitem__)
+    for rank, n in enumerate(order):
+        ranks[documents[n].segment][documents[n].place] = rank
+    ids: Any = pa.array([names[n] for n in order], pa.string())
+    return OpenIndex(tuple(opened[name] for name in ranks), tuple(ranks.values()), ids)
+
+
 _IN_MEMORY = "memory "
-_MERGED = ".merged"  # suffix of a merged segment that is not in the catalog yet
-_LEFTOVER_AGE_S = 3600.0
 
 
 class SearchIndex:
@@ -55,7 +173,6 @@ class SearchIndex:
         self._manifest = Manifest()
         self._known: tuple[str | None, Manifest] = None, Manifest()  # the version in the catalog, and its content
         self._ignored = ""  # version with damaged segments
-        self._tidying: threading.Thread | None = None
         self._view: OpenIndex | None = None
         self._seen: tuple[tuple[int, ...] | None, Mapping[str, str]] = (None, {})
         self._unread: list[str] = []  # reasons why transcripts are not in the index
@@ -67,7 +184,6 @@ class SearchIndex:
             if self._view is None or settled is None or (settled, corrections) != self._seen:
                 self._view = self._current()
                 self._seen = settled, corrections
-                self._tidy_later()
             for error in self._unread:  # in every search, not only in the one that updated the index
                 warnings.warn(f"not searched: {error}", PayloadWarning, stacklevel=2)
             return self._view
@@ -90,8 +206,6 @@ class SearchIndex:
             return
         with self._mutex, self._catalog.lock("search"):
             manifest = self._read().copy()
-            for path in self._folder.glob(f"*{_MERGED}"):  # these may hold it, too
-                path.unlink(missing_ok=True)
             try:
                 holding = self._holding(manifest, transcript_id)
                 manifest.documents.pop(file_name(transcript_id), None)
@@ -102,19 +216,6 @@ class SearchIndex:
                 self._sweep(Manifest())
                 return
             self._finish(manifest)
-
-    def wait(self) -> None:
-        """Wait until no segments are being merged."""
-        if self._tidying is not None:
-            self._tidying.join()
-
-    def _tidy_later(self) -> None:
-        """Merge segments in a background thread, if any should be merged."""
-        idle = self._tidying is None or not self._tidying.is_alive()
-        if idle and not self._is_in_memory and self._manifest.to_merge():
-            self._tidying = threading.Thread(target=self._tidy, name="voxframe search index")
-            with contextlib.suppress(RuntimeError):  # the interpreter is shutting down
-                self._tidying.start()
 
     @property
     def _is_in_memory(self) -> bool:
@@ -212,8 +313,6 @@ class SearchIndex:
             manifest = (self._manifest if self._is_in_memory else self._read()).copy()
             for _ in self._steps(manifest, listing, self._keep):
                 pass
-            while group := manifest.to_merge():
-                self._merge(manifest, group, self._keep)
             return manifest
 
     def _steps(self, manifest: Manifest, listing: dict[str, str], put: Callable[[pa.Table], str]) -> Iterator[None]:
@@ -229,6 +328,8 @@ class SearchIndex:
             for place, (file, _, content, _) in enumerate(chunk):
                 manifest.documents[file] = IndexedTranscript(name, place, listing[file], content)
         manifest.drop_dead()
+        while group := manifest.to_merge():
+            self._merge(manifest, group, put)
 
     def _missing(self, manifest: Manifest, listing: dict[str, str]) -> Iterator[list[tuple[str, str, str, pa.Table]]]:
         """Yield new and replaced transcripts (file name, id, content hash, words) in chunks of one segment."""
@@ -269,55 +370,15 @@ class SearchIndex:
         self._unread.append(str(error) if file in str(error) else f"{file!r}: {error}")
 
     def _merge(self, manifest: Manifest, group: Sequence[str], put: Callable[[pa.Table], str]) -> None:
+        """Replace segments by one without the words that do not count any more."""
         places = manifest.live(group)
-        table = merge(self._parts(manifest, places))
+        opened = {name: self._segment(name, manifest) for name in places}
+        table = merge([(part, np.isin(np.arange(len(part.ids)), places[name])) for name, part in opened.items()])
         name = put(table) if any(places.values()) else ""
         manifest.replace(places, name, words_of(table), self._stamp_of(name))
 
-    def _tidy(self) -> None:
-        """Merge segments in the background."""
-        with contextlib.suppress(OSError, pa.ArrowException):  # the next search reports it
-            check_writable(self._store.root)
-            check_no_link(self._folder)
-            while self._merge_once():
-                pass
-
-    def _merge_once(self) -> bool:
-        """Merge one group of segments. Others can use the index meanwhile, because segments never change."""
-        with self._mutex:
-            manifest = self._read()
-            places = manifest.live(manifest.to_merge())
-            parts = self._parts(manifest, places)
-        if not parts:
-            return False
-        table = merge(parts)
-        path = self._folder / f"{self._save(table, _MERGED)}{_MERGED}"
-        try:
-            while not self._put_in_place(path, places, words_of(table)):
-                time.sleep(0.05)  # another process holds the lock
-        finally:
-            path.unlink(missing_ok=True)
-        return True
-
-    def _put_in_place(self, path: Path, merged: Mapping[str, Sequence[int]], words: int) -> bool:
-        with self._mutex, self._catalog.lock("search", wait=False) as is_held:
-            manifest = self._read().copy()
-            if is_held and merged.keys() <= manifest.segments.keys():  # else already merged by another one
-                path.rename(path.with_suffix(""))
-                manifest.replace(merged, path.stem, words, self._stamp_of(path.stem))
-                self._finish(manifest)
-                self._open = {name: self._segment(name, manifest) for name in manifest.segments}
-                self._manifest, self._view = manifest, open_index(manifest, self._open)
-            return is_held
-
-    def _parts(
-        self, manifest: Manifest, places: Mapping[str, Sequence[int]]
-    ) -> list[tuple[IndexSegment, npt.NDArray[np.bool_]]]:
-        opened = {name: self._segment(name, manifest) for name in places}
-        return [(opened[name], np.isin(np.arange(len(opened[name].ids)), places[name])) for name in places]
-
-    def _save(self, table: pa.Table, suffix: str = "") -> str:
-        """Write a segment and return its name, without the suffix."""
+    def _save(self, table: pa.Table) -> str:
+        """Write a segment and return its name."""
         buffer = pa.BufferOutputStream()
         write(table, buffer)
         content = memoryview(buffer.getvalue())
@@ -328,7 +389,7 @@ class SearchIndex:
             file.flush()
             os.fsync(file.fileno())  # otherwise a power cut could leave a file of full length with holes
 
-        write_atomic(self._folder / f"{name}{suffix}", put, durable=False)
+        write_atomic(self._folder / name, put, durable=False)
         return name
 
     def _keep(self, table: pa.Table) -> str:
@@ -365,16 +426,9 @@ class SearchIndex:
         """Delete files that are not listed. Only the holder of the lock writes here."""
         for path in self._folder.iterdir():
             with contextlib.suppress(OSError):  # Windows cannot delete a mapped file
-                # .json: a manifest of before the catalog listed the segments, with ids of transcripts
-                listed = path.name in manifest.segments
-                if not listed and (path.suffix in (".arrow", ".tmp", ".json") or _is_left(path)):
+                if path.name not in manifest.segments and path.suffix in (".arrow", ".tmp"):
                     path.unlink()
 
 
 def _stamp(path: Path) -> str:
     return stamp(path.stat())
-
-
-def _is_left(path: Path) -> bool:
-    """Return True if a merged segment was left behind by a process that died."""
-    return path.suffix == _MERGED and time.time() - path.stat().st_mtime > _LEFTOVER_AGE_S
