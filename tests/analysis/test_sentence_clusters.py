@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from voxframe.analysis.sentence_clusters import kmeans, typical_words
+from voxframe.corpus.search.meaning import kmeans, typical_words
 
 
 def test_typical_words_follow_the_published_formula():

@@ -21,8 +21,7 @@ from tests.client.conftest import closed_port
 from voxframe.client import Transcript
 from voxframe.client.failures import SHORTEST_WAIT_S
 from voxframe.client.http import Transport
-from voxframe.client.response import HTTPResponse
-from voxframe.client.response_limits import ResponseLimits
+from voxframe.client.response import HTTPResponse, ResponseLimits
 from voxframe.errors import (
     APIError,
     AuthenticationError,

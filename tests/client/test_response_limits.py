@@ -9,7 +9,7 @@ import zlib
 import pytest
 
 import voxframe
-from voxframe.client import redacted_audio, response_limits
+from voxframe.client import redacted_audio, response
 from voxframe.client.client import Client
 from voxframe.client.http import Transport
 from voxframe.client.redacted_audio import RedactedAudio
@@ -148,7 +148,7 @@ def test_a_decompression_bomb_fills_no_memory(raw, patient, encoding):
 @pytest.mark.parametrize("write", ["drip", "flood"])
 def test_an_error_with_an_endless_body(raw, transport, monkeypatch, write):
     """An error response raises the error of its status although its body is slow or endless."""
-    monkeypatch.setattr(response_limits, "_ERROR_SECONDS", 0.3)
+    monkeypatch.setattr(response, "_ERROR_SECONDS", 0.3)
 
     def script(connection):
         connection.sendall(b"HTTP/1.1 401 Unauthorized\r\n\r\n<title>No")

@@ -8,7 +8,7 @@ from tests.voices import torch_numbers
 
 from voxframe.errors import MissingExtraError, ModelError
 from voxframe.voices import networks
-from voxframe.voices.checkpoint import read_tensors
+from voxframe.voices.graphs import read_tensors
 
 NUMBERS = json.loads(torch_numbers.OUT.read_text("utf-8"))
 

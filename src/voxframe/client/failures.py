@@ -15,8 +15,7 @@ import requests
 import urllib3
 
 from voxframe.client import embedded
-from voxframe.client.response import clean
-from voxframe.client.response_limits import ResponseLimits, TooLarge, TooSlow
+from voxframe.client.response import ResponseLimits, TooLarge, TooSlow, clean
 from voxframe.errors import (
     ResponseTooLargeError,
     ResponseTooSlowError,

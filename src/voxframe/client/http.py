@@ -25,8 +25,7 @@ from voxframe._text import masked
 from voxframe.client import failures
 from voxframe.client.async_bridge import Workers, check_wanted, stop_event
 from voxframe.client.failures import RetryBudget, pause
-from voxframe.client.response import HTTPResponse
-from voxframe.client.response_limits import Download, ResponseLimits, TooLarge, TooSlow, read_content
+from voxframe.client.response import Download, HTTPResponse, ResponseLimits, TooLarge, TooSlow, read_content
 from voxframe.errors import OptionError, ServiceError, VoxframeError
 from voxframe.settings import MAX_RESPONSE_MB, RESPONSE_TIMEOUT_S, Secret, is_loopback
 

@@ -27,8 +27,7 @@ from voxframe.client.async_bridge import check_wanted
 from voxframe.client.failures import wait_after
 from voxframe.client.http import Transport
 from voxframe.client.progress import Progress
-from voxframe.client.response import HTTPResponse, as_path, as_text
-from voxframe.client.response_limits import Download, ResponseLimits, TooLarge
+from voxframe.client.response import Download, HTTPResponse, ResponseLimits, TooLarge, as_path, as_text
 from voxframe.errors import (
     APIError,
     BadRequestError,

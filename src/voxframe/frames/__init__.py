@@ -3,10 +3,9 @@
 import importlib
 from typing import TYPE_CHECKING
 
-from voxframe.frames.batches import tables_together
 from voxframe.frames.columns import Arrays, as_table, from_table, no_rows, uncast_table
 from voxframe.frames.passages import derived_passages, paragraph_table, passage_rows, sentence_table, word_match_table
-from voxframe.frames.tables import decode_transcript, transcript_arrays, transcript_tables
+from voxframe.frames.tables import decode_transcript, tables_together, transcript_arrays, transcript_tables
 
 if TYPE_CHECKING:
     from voxframe.frames.dataframes import (

@@ -101,7 +101,7 @@ def _save(source: Path, folder: Path) -> None:
     import onnx
 
     from voxframe.voices import graphs
-    from voxframe.voices.checkpoint import read_tensors
+    from voxframe.voices.graphs import read_tensors
 
     onnx.save(graphs.segmentation(read_tensors(source / models.SEGMENTATION_FILE)), folder / "segmentation.onnx")
     onnx.save(graphs.voice_encoder(read_tensors(source / models.VOICES_FILE)), folder / "voice.onnx")
