@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from voxframe.frames import decode_transcript, transcript_tables
+from voxframe.frames import transcript_tables
 from voxframe.frames.words import repeated
 
 FIELDS = {"text": "text", "start_ms": "start", "end_ms": "end", "confidence": "confidence", "speaker": "speaker"}
@@ -138,24 +138,6 @@ def test_text_that_looks_like_json() -> None:
     found = tables_of(words, [turn(words[:3]), turn(words[3:])], separators=(",", ":"))
     assert [w["text"] for w in found["words"]] == ['},{"', "{", '"start":', "\\", "]"]
     assert [(u["first_word_idx"], u["word_count"]) for u in found["utterances"]] == [(0, 3), (3, 2)]
-
-
-@pytest.mark.parametrize(
-    ("texts", "turns", "once"),
-    [
-        (["a", "b"], [0, 1], True),
-        (["[laughs]", "b}"], [0, 1], True),
-        (["a", "b"], [0, 0], False),
-        (["}]", "b"], [0, 1], False),
-    ],
-    ids=["repeated", "brackets", "different", "like the end of the list"],
-)
-def test_words_that_turns_repeat_are_decoded_once(texts: list[str], turns: list[int], once: bool) -> None:
-    """Only the turns of a decoded payload have the words if the turns repeat them and their end is certain."""
-    words = [{"text": text, "start": 0} for text in texts]
-    document = {"id": "a", "status": "completed", "words": words, "utterances": [turn([words[n]]) for n in turns]}
-    for style in STYLES[:2]:
-        assert (decode_transcript(json.dumps(document, **style).encode()).words is None) is once
 
 
 word = st.fixed_dictionaries(

@@ -195,11 +195,6 @@ def _address(part: bytes | msgspec.Raw) -> int:
     return address
 
 
-def is_at(part: msgspec.Raw | None, text: bytes, place: int) -> bool:
-    """Return True if a raw part of a decoded text begins at this place in it."""
-    return part is not None and _address(part) - _address(text) == place
-
-
 def texts(rows: Sequence[Mapping[str, Any]], *, exact: bool = True) -> pa.Array:
     """Return a column `extra` as an Arrow array."""
     encoded = [extra_text(value) for value in rows]

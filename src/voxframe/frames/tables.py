@@ -22,7 +22,6 @@ from voxframe.frames.extra import (
     decoded,
     extra_text,
     field,
-    is_at,
     json_text,
     unknown,
     unknown_of_item,
@@ -40,7 +39,6 @@ from voxframe.frames.words import (
     repeated,
     turn_rows,
     word_tables,
-    words_place,
 )
 from voxframe.schema import TIMING, TRANSCRIPT_TABLES, TRANSCRIPTS
 
@@ -70,7 +68,7 @@ def decode_transcript(raw: bytes) -> Any:
         transcript with an id, a status and content, and has only fields that the data dictionary knows.
     """
     try:
-        document = _decode(raw, _ALL)
+        document = decoder(_ALL, strict=True).decode(raw)
     except _REFUSALS:
         return None
     content = (document.words, document.utterances, document.text, document.audio_url)
@@ -149,7 +147,7 @@ def read(raw: bytes, names: frozenset[str], make: Callable[[Any, Rest], T], docu
 
 def _fast(raw: bytes, names: frozenset[str], make: Callable[[Any, Rest], T]) -> T:
     try:
-        doc, values = _decode(raw, names), None
+        doc, values = decoder(names, strict=True).decode(raw), None
     except msgspec.ValidationError:
         doc = decoder(names).decode(raw)  # this one also refuses a wrong type
         values = without_lists(raw, doc)
@@ -158,26 +156,6 @@ def _fast(raw: bytes, names: frozenset[str], make: Callable[[Any, Rest], T]) -> 
         if part is not None and memoryview(part)[:1] not in brackets:
             raise FastPathUnsupported
     return make(doc, Rest(values, whole=False))
-
-
-def _decode(raw: bytes, names: frozenset[str]) -> Any:
-    """Decode a payload without unknown fields. Words that its utterances repeat are cut out before, to save time."""
-    strict = decoder(names, strict=True)
-    place = words_place(raw) if names >= _WORDY else None
-    if place is not None:
-        view = memoryview(raw)
-        text = b"".join([view[: place.start], b"[]", view[place.stop :]])
-        try:
-            document = strict.decode(text)
-        except msgspec.ValidationError:
-            raise  # most likely because of an unknown field
-        except msgspec.DecodeError:  # the place may be wrong
-            return strict.decode(raw)
-        cut = is_at(document.words, text, place.start)
-        if cut and repeated(view[place], [turn.words for turn in document.utterances or ()]):
-            document.words = None
-            return document
-    return strict.decode(raw)
 
 
 def _tolerant(raw: bytes, names: frozenset[str], make: Callable[[Any, Rest], T]) -> T:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
@@ -132,23 +131,6 @@ _TURN = shape(frozenset({"utterances"}))["utterances"]["[]"]
 #: All fields of a word.
 FIELDS = (*(column.name for column in WORD_LIST["[]"].values()), EXTRA.name)
 _EMPTY = (b"[]", b"null")
-_OPENING = re.compile(rb'"words": ?\[(?=\{)')
-
-
-def words_place(raw: bytes) -> slice | None:
-    """Return the probable place of the words in a transcript payload: the first list under this name.
-
-    Returns:
-        The bytes of the list. None if there is none, it has no objects, or utterances come first. Brackets in a text
-        can be taken for its end.
-    """
-    key = _OPENING.search(raw)
-    if key is None or raw.find(b'"utterances"', 0, key.start()) >= 0:
-        return None
-    end = raw.find(b"]", key.end())
-    if end >= 0 and raw[end - 1] != ord("}"):
-        end = raw.find(b"}]", end) + 1  # takes ten times as long as the search for one character
-    return slice(key.end() - 1, end + 1) if end > 0 else None
 
 
 def read_words(whole: RawList, turns: Sequence[Any], extras: Rest) -> tuple[Lists, Ints | None]:
@@ -302,7 +284,7 @@ def spread(counts: Ints) -> tuple[Ints, Ints]:
     return of, np.arange(len(of)) - (np.cumsum(counts) - counts)[of]
 
 
-def repeated(whole: RawList | memoryview, parts: Sequence[RawList]) -> bool:
+def repeated(whole: RawList, parts: Sequence[RawList]) -> bool:
     """Return True if the concatenated parts are byte for byte the whole, and are not empty.
 
     This costs a small part of decoding the copies. Equal bytes mean equal fields.
