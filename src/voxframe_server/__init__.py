@@ -39,13 +39,8 @@ secret are echoed.
 | iab_categories | 160 labels; the first level is right for 97 % | analyses.topics |
 | custom_topics, topics | the same for the given topics; F1 0.94 | analyses.topics |
 | custom_spelling | words and phrases, in any case | text.formatting |
-<<<<<<< HEAD
-| sentiment_analysis | classifier for each sentence; 86 to 90 % right | analyses.sentence_sentiment |
-| auto_chapters | changes of subject; Pk 0.05; named by noun phrases, or by the local writer | analyses.chapters |
-=======
 | sentiment_analysis | classifier for each sentence; 86 to 90 % right | analyses.lexicon_scoring |
-| auto_chapters | changes of subject; Pk 0.05; named by noun phrases | analyses.chapters |
->>>>>>> 6b264a61 (Fifteen small modules join their only importers, and cached responses the ledger)
+| auto_chapters | changes of subject; Pk 0.05; named by noun phrases, or by the local writer | analyses.chapters |
 | entity_detection | patterns, checks and lists; precision 0.96, recall 0.94 | analyses.entities |
 | summarization, summary_model, summary_type | key sentences (53 % right), or by the local writer | analyses.chapters |
 | speech_threshold | share of speech; below it, the job is an error | transcription |

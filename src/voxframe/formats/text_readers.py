@@ -263,7 +263,6 @@ def _ms(time: str) -> int:
 
 
 _OFFSET = re.compile(r"([\d.]+)(h|ms|m|s|f|t)")
-_FRAMES = re.compile(r"(\d+):(\d+):(\d+):(\d+(?:\.\d+)?)")
 _UNITS = {"h": 3_600_000.0, "m": 60_000.0, "s": 1000.0, "ms": 1.0}
 _USED = frozenset({"begin", "end", "dur", "agent"})
 
@@ -357,13 +356,10 @@ def _time(text: str | None, settings: Mapping[str, str]) -> int | None:
     rate = float(settings.get("frameRate", 30))
     multiplier = settings.get("frameRateMultiplier", "1 1").split()
     rate *= float(multiplier[0]) / float(multiplier[-1])
-    if match := _FRAMES.fullmatch(text):
-        hours, minutes, seconds, frames = match.groups()
-        return round((int(hours) * 3600 + int(minutes) * 60 + int(seconds) + float(frames) / rate) * 1000)
     if match := _OFFSET.fullmatch(text):
         unit = {**_UNITS, "f": 1000 / rate, "t": 1000 / float(settings.get("tickRate", 1))}[match[2]]
         return round(float(match[1]) * unit)
-    return ms(text)
+    return ms(text, rate)
 
 
 def _tag(element: ET.Element) -> str:
