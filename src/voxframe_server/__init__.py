@@ -50,7 +50,7 @@ Fields of a result that are not echoed:
 | field | content |
 |---|---|
 | id, status, error | a UUID; queued, processing, completed, error; the reason |
-| text, words, confidence | 6 % of words wrong on synthetic voices, 2 % on ten real recordings; mean of the words |
+| text, words, confidence | 7 % of words wrong on synthetic voices, 2 % on ten real recordings; mean of the words |
 | utterances | turns, with speaker labels or separate channels |
 | audio_duration, audio_channels | whole seconds; channels, with multichannel |
 | language_confidence | confidence of a detected language |

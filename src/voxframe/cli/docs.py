@@ -37,6 +37,31 @@ table { border-collapse: collapse; font-size: 13px; display: block; overflow-x: 
 td, th { border: 1px solid #8885; padding: .2em .5em; vertical-align: top }
 nav a { margin-right: .7em; white-space: nowrap }
 dt { font-family: monospace } dd { margin: 0 0 .3em 1.5em }
+input { font: inherit; width: 100%; box-sizing: border-box; padding: .4em }
+[hidden] { display: none }
+"""
+#: A subject at a time, or the entries of all subjects that have all words of the search; without it, the page has all.
+_SCRIPT = """
+const search = document.querySelector("input"), none = document.querySelector("[role=status]");
+const intro = document.querySelector("header"), entries = [...document.querySelectorAll("article > section")];
+search.hidden = false;
+function show() {
+  const words = search.value.toLowerCase().split(/\\s+/).filter(Boolean);
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const subject = target && target.closest("article");
+  for (const entry of entries) {
+    const text = entry.textContent.toLowerCase();
+    entry.hidden = words.length ? !words.every((word) => text.includes(word)) : entry.parentNode !== subject;
+  }
+  for (const article of document.querySelectorAll("article"))
+    article.hidden = !article.querySelector(":scope > section:not([hidden])");
+  intro.hidden = words.length || subject;
+  none.textContent = words.length && entries.every((entry) => entry.hidden) ? "Nothing has all these words." : "";
+  if (target && !words.length) target.scrollIntoView();
+}
+search.addEventListener("input", show);
+addEventListener("hashchange", () => { search.value = ""; show(); });
+show();
 """
 _SECTIONS = re.compile(r"(Args|Attributes|Returns|Yields|Raises|Warns|Examples?):")
 _ITEM = re.compile(r"(\*{0,2}[\w., ]+?(?:\([\w., ]+\))?): (.*)", re.DOTALL)
@@ -79,17 +104,21 @@ def page() -> str:
     body, contents = [], []
     for title, entries in parts:
         links = "".join(f'<a href="#{_id(title, name)}">{escape(name)}</a> ' for name in entries)
-        contents.append(f"<p><strong>{escape(title)}</strong><br>{links}</p>")
+        contents.append(
+            f'<details><summary><a href="#{_id(title, "all")}">{escape(title)}</a></summary>{links}</details>'
+        )
         sections = (
             f'<section id="{_id(title, name)}"><h3>{escape(name)}</h3>{text}</section>'
             for name, text in entries.items()
         )
-        body.append(f"<h2>{escape(title)}</h2>{''.join(sections)}")
+        body.append(f'<article><h2 id="{_id(title, "all")}">{escape(title)}</h2>{"".join(sections)}</article>')
     heading = f"voxframe {version('voxframe')}"
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(heading)}</title>'
-        f"<style>{_STYLE}</style></head><body><h1>{escape(heading)}</h1>{docstring(voxframe)}"
-        f"<nav>{''.join(contents)}</nav>{''.join(body)}</body></html>\n"
+        f'<style>{_STYLE}</style></head><body><h1 id="start"><a href="#start">{escape(heading)}</a></h1>'
+        '<input type="search" aria-label="Search" placeholder="Search" hidden><p role="status"></p>'
+        f"<nav>{''.join(contents)}</nav><header>{docstring(voxframe)}</header>{''.join(body)}"
+        f"<script>{_SCRIPT}</script></body></html>\n"
     )
 
 
