@@ -64,9 +64,10 @@ def test_no_speakers_give_one_turn() -> None:
 
 
 def test_nulls_do_not_break_turns() -> None:
-    """A word without a start is left out, a null text is empty, and a null end is the start."""
+    """A word without a start is left out with a warning, a null text is empty, and a null end is the start."""
     rows = [("t", "A", "a", 0, None), ("t", "A", None, 20, 30), ("t", "A", "lost", None, 40)]
-    found = turns(_words(rows).astype({"start_ms": "Int64", "end_ms": "Int64"}))
+    with pytest.warns(UserWarning, match="turns: 1 of 3 rows have no times and are left out$"):
+        found = turns(_words(rows).astype({"start_ms": "Int64", "end_ms": "Int64"}))
     assert found[["text", "start_ms", "end_ms"]].values.tolist() == [["a", 0, 30]]
 
 

@@ -112,6 +112,24 @@ def test_masking_works_on_any_transcript(corpus, tmp_path):
     assert [turn["speaker"] for turn in turns][:2] == ["Speaker 1", "Speaker 2"]
 
 
+def test_who_speaks_when_has_nothing_to_analyse_but_names_to_mask(tmp_path, model_folder):
+    """Turns without text are analysed to no results, so that masking works; Russian is skipped."""
+    model_folder("en_core_web_sm")
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    files = {
+        "who.rttm": "SPEAKER who 1 0 1 <NA> <NA> Karen <NA> <NA>\n",
+        "ru.txt": "\u041f\u0440\u0438\u0432\u0435\u0442!",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        corpus.add(tmp_path / name)
+    with pytest.warns(CorpusWarning, match=r"1 transcript of 2 could not be analysed \(1 not English\)"):
+        status = corpus.analyze(entity_detection=True)["status"]
+    assert sorted(status) == ["analyzed", "skipped"]
+    corpus.export(tmp_path / "out", "csv", tables=["utterances"], ids="who", pii="mask")
+    assert "Karen" not in (tmp_path / "out" / "utterances.csv").read_text()
+
+
 def test_redaction_replaces_words(corpus):
     """redact_pii replaces personal data in words and turns, keeps how times are known, and drops other fields."""
     corpus.analyze("call", redact_pii=True, redact_pii_sub="entity_name")

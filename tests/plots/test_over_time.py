@@ -8,17 +8,18 @@ from voxframe.colors import GREY, NEGATIVE, POSITIVE
 
 
 def test_confidence_is_the_mean_of_each_window():
-    """The line shows the mean of the words that start in each window, with a gap for windows without words."""
+    """The line shows the mean of the words with a time in each window, with a gap for windows without words."""
     df = pd.DataFrame(
         {"start_ms": [0, 900, 1000, 3500, None], "confidence": [0.2, 0.4, 1.0, 0.5, 0.1], "speaker": list("AABAA")}
     )
-    ax = plots.confidence(df, window_s=1)
+    with pytest.warns(UserWarning, match="confidence: 1 of 5 rows have no times and are left out"):
+        ax = plots.confidence(df, window_s=1)
     (line,) = ax.lines
     assert line.get_xdata().tolist() == [0.5, 1.5, 2.5, 3.5]
     np.testing.assert_allclose(line.get_ydata(), [0.3, 1.0, np.nan, 0.5])
     assert len(ax.collections[0].get_offsets()) == 4
     assert ax.get_ylim()[0] == pytest.approx(0.2)  # below the lowest confidence
-    both = plots.confidence(df, by="speaker", window_s=1)
+    both = plots.confidence(df.dropna(), by="speaker", window_s=1)
     assert [text.get_text() for text in both.get_legend().get_texts()] == ["A", "B"]
     assert both.lines[1].get_ydata().tolist() == [1.0]
 

@@ -126,9 +126,10 @@ def test_nothing_to_draw_is_an_empty_plot(plot: object) -> None:
 
 
 def test_rows_without_times_are_an_empty_plot() -> None:
-    """Turns without times give an empty plot, and talk time, which is a measure, says why."""
+    """Turns without times give an empty plot, which says why."""
     untimed = _turns(start_ms=pd.array([None] * 3, dtype="Int64"))
-    plots.timeline(untimed).figure.canvas.draw()
+    with pytest.warns(UserWarning, match=r"timeline: 3 of 3 rows have no times"):
+        plots.timeline(untimed).figure.canvas.draw()
     with pytest.warns(UserWarning, match=r"talk_time: 3 of 3 rows have no times"):
         plots.talk_time(untimed).figure.canvas.draw()
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TypeVar
 
 import pandas as pd
 
@@ -16,6 +16,7 @@ from voxframe._arrow import TEXT_DTYPE
 from voxframe.errors import caller
 
 P = ParamSpec("P")
+R = TypeVar("R")
 
 _ID, _NAME = "transcript_id", "recording"
 _ID_CHARS = 8  # of an id that tells transcripts of one recording apart
@@ -64,8 +65,8 @@ def as_a_part() -> Iterator[None]:
         _IS_RUNNING.reset(token)
 
 
-def uses(*columns: str, needs: Sequence[str] = ()) -> Callable[[Callable[P, pd.DataFrame]], Callable[P, pd.DataFrame]]:
-    """Decorate a measure that leaves out rows with a null in these columns: one warning says how many and why.
+def uses(*columns: str, needs: Sequence[str] = ()) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorate a measure or plot that leaves out rows with a null in these columns: one warning says how many and why.
 
     Args:
         needs: Columns whose nulls are only named if the result has no rows.
@@ -74,15 +75,17 @@ def uses(*columns: str, needs: Sequence[str] = ()) -> Callable[[Callable[P, pd.D
         UserWarning: The measure cannot use some rows, or none.
     """
 
-    def decorated(function: Callable[P, pd.DataFrame]) -> Callable[P, pd.DataFrame]:
+    def decorated(function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)
-        def with_warning(*args: P.args, **options: P.kwargs) -> pd.DataFrame:
+        def with_warning(*args: P.args, **options: P.kwargs) -> R:
             if _IS_RUNNING.get():
                 return function(*args, **options)
             with as_a_part():
                 found = function(*args, **options)
-            tables = [one for one in (*args, *options.values()) if isinstance(one, pd.DataFrame)]
-            named = [*columns, *(needs if found.empty else ())]
+            is_empty = isinstance(found, pd.DataFrame) and found.empty
+            named = [*columns, *(needs if is_empty else ())]
+            tables = [value for value in (*args, *options.values()) if isinstance(value, pd.DataFrame)]
+            tables = [table for table in tables if {*named} & {*table.columns}]
             if not tables:
                 return found
             unknown = pd.concat([table.reindex(columns=table.columns.intersection(named)).isna() for table in tables])
@@ -90,7 +93,7 @@ def uses(*columns: str, needs: Sequence[str] = ()) -> Callable[[Callable[P, pd.D
             if count := int(unknown.any(axis=1).sum()):
                 lacking = [name for name in named if name in unknown and unknown[name].any()]
                 what = dict.fromkeys("times" if name.endswith("_ms") else name for name in lacking)
-                empty = ", so that the result is empty" if found.empty else ""
+                empty = ", so that the result is empty" if is_empty and count == len(unknown) else ""
                 warnings.warn(
                     f"{function.__name__}: {count:,} of {len(unknown):,} rows have no {' or '.join(what)} and are left "
                     f"out{empty}",

@@ -202,7 +202,7 @@ TEXT: Any = STR
 
 @takes_frames
 @keeps_recordings
-@uses(needs=("start_ms", "end_ms"))
+@uses("start_ms", needs=("end_ms",))
 def turns(words: pd.DataFrame, *, pause_ms: float | None = None, keep: str | Sequence[str] = ()) -> pd.DataFrame:
     """Group words, or longer rows, into turns: a new turn begins when the speaker changes.
 

@@ -70,7 +70,8 @@ _FIELD = "voxframe_analyses"  # of the payload: column `local_analyses`
 _WARNINGS, _NO_TIME = "voxframe_warnings", "voxframe_no_time"
 _PACE_MS = 300  # of a word in a text without any times, so that passages have a length
 _FOREIGN = 0.25  # share of English function words below which a text of unknown language is not English
-_FEW = 10  # words that are too few to tell
+_FEW = 10  # words that are too few to tell, unless their letters are not Latin
+_NOT_ENGLISH = "and is not English"
 _IN_PROCESS = 4  # transcripts; for more, other processes are started
 _PROGRAM = "from voxframe.corpus.analyses import main; main()"
 
@@ -95,6 +96,7 @@ class _Input(NamedTuple):
     document: dict[str, Any]  # its words, turns and language, in the form of the interface
     is_timed: bool  # false if no word has a time; those in `document` are made up
     digest: str  # hash of `document`
+    status: str | None  # of the transcript
 
 
 class _Outcome(NamedTuple):
@@ -158,7 +160,7 @@ def _input(tables: Mapping[str, pa.Table]) -> _Input:
     document["utterances"] = [*_lines(turns, spoken, tables["utterance_words"])]
     document["language_code"] = tables["transcripts"]["language_code"][0].as_py()
     digest = hashlib.sha256(orjson.dumps(document)).hexdigest()
-    return _Input(document, has_times, digest)
+    return _Input(document, has_times, digest, tables["transcripts"]["status"][0].as_py())
 
 
 def _split(turns: pa.Table) -> Iterator[dict[str, Any]]:
@@ -188,16 +190,18 @@ def _lines(turns: pa.Table, words: Mapping[int, dict[str, Any]], others: pa.Tabl
 
 
 def _unfit(source: _Input) -> str | None:
-    """Return the reason why a transcript cannot be analysed: it has no words, or is not English."""
+    """Return the reason why a transcript cannot be analysed: it is not completed, or is not English."""
     words, language = source.document["words"], source.document["language_code"]
-    if not words:
-        return "it has no words"
-    if language is not None:
-        is_english = re.split("[_-]", language.lower())[0] in ("en", "english")
-        return None if is_english else f"its language is {language!r}"
+    if not words and source.status not in (None, "completed"):
+        return f"its status is {source.status!r}"
+    if language is not None or not words:
+        is_english = re.split("[_-]", (language or "en").lower())[0] in ("en", "english")
+        return None if is_english else f"its language is {language!r}, {_NOT_ENGLISH}"
     bare = [word["text"].strip(".,;:?!\"'()").lower() for word in words]
+    letters = [letter for word in bare for letter in word if letter.isalpha()]
     share = sum(word in FUNCTION_WORDS for word in bare) / len(bare)
-    return None if len(bare) < _FEW or share >= _FOREIGN else "its language is not stated, and is not English"
+    is_english = share >= _FOREIGN if len(bare) >= _FEW else sum(map(str.isascii, letters)) * 2 >= len(letters)
+    return None if is_english else f"its language is not stated, {_NOT_ENGLISH}"
 
 
 def _made(analyze: Analyzer, document: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
@@ -359,9 +363,10 @@ class Analyses:
                     results[transcript_id] = _Outcome("analyzed", "")
                 bar.update()
         if skipped := [i for i, result in results.items() if result.status in ("skipped", "failed")]:
+            foreign = sum(results[i].reason.endswith(_NOT_ENGLISH) for i in skipped)
             warnings.warn(
-                f"{quantity(len(skipped), 'transcript')} of {len(ids)} could not be analysed, such as {skipped[0]!r}: "
-                f"{results[skipped[0]].reason}; the result lists the reasons",
+                f"{quantity(len(skipped), 'transcript')} of {len(ids)} could not be analysed ({foreign} not English), "
+                f"such as {skipped[0]!r}: {results[skipped[0]].reason}; the result lists the reasons",
                 CorpusWarning,
                 stacklevel=caller(),
             )

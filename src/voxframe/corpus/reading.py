@@ -109,8 +109,8 @@ def why_empty(name: str, about: pa.Table, *, of_all: bool = True) -> str | None:
     if not of_all or not options or not rows or asked or any(about[o].null_count < len(rows) for o in not_flags):
         return None
     setting = options[0] if options[0] in not_flags else f"{options[0]}=True"
-    local = (
-        f", or add it with corpus.analyze({setting})" if options[0] not in ("speaker_labels", "custom_topics") else ""
+    local = {"speaker_labels": ", or find them by voice with corpus.speakers.detect", "custom_topics": ""}.get(
+        options[0], f", or add it with corpus.analyze({setting})"
     )
     return f"no {name}: the transcripts were made without {options[0]}; transcribe them with {setting}{local}"
 

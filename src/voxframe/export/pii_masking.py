@@ -176,8 +176,8 @@ def check_detected(transcripts: pd.DataFrame | None) -> None:
     if len(unknown):
         raise OptionError(
             f"personal data cannot be located in {quantity(len(unknown), 'transcript')} without entity_detection, "
-            f"such as {unknown.iloc[0]!r}; add it with corpus.analyze(entity_detection=True) or transcribe them with "
-            "entity_detection=True, or leave them out with ids="
+            f"such as {unknown.iloc[0]!r}; add it with corpus.analyze(entity_detection=True), which knows "
+            "English only, or transcribe them with entity_detection=True, or leave them out with ids="
         )
 
 

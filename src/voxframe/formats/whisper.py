@@ -116,8 +116,7 @@ def _items(document: Document) -> tuple[str, Sequence[Document]]:
     """Return the segments of a document, and their field: the first list of objects with texts and times."""
     name = "segments"
     if not isinstance(_peek(document, name), list):
-        spoken = (at for at in _LISTS if is_spoken(_peek(document, at)) and not _is_native(at, _peek(document, at)))
-        name = next(spoken, "")
+        name = next((at for at in _LISTS if is_spoken(_peek(document, at)) and not _is_native(document, at)), "")
     return name, [item for item in document.get(name) or () if isinstance(item, Mapping)]
 
 
@@ -134,23 +133,28 @@ def is_spoken(value: Any) -> bool:
     )
 
 
-def _is_native(name: str, items: Sequence[Any]) -> bool:
+def _is_native(document: Document, name: str) -> bool:
     """Return True for words and turns of the interface: a text and times in milliseconds.
 
-    Whole numbers are seconds if more than one letter is said in each. Turns of the interface have words.
+    Without an id, turns that have no words are of another tool, and whole numbers are seconds if more than one letter
+    is said in each.
     """
-    if name not in ("words", "utterances") or "text" not in items[0] or "words" not in (name, *items[0]):
+    items = _peek(document, name)
+    if name not in ("words", "utterances") or "text" not in items[0]:
         return False
     rows = [item for item in items if isinstance(item, Mapping)]
     times = [[item.get(side) for side in ("start", "end")] for item in rows]
     if any(isinstance(time, float) and not time.is_integer() for pair in times for time in pair):
         return False
+    if "id" in document:
+        return True
     spans = [
         (end - start, len(str(row.get("text") or "")))
         for row, (start, end) in zip(rows, times, strict=True)
         if isinstance(start, int | float) and isinstance(end, int | float)
     ]
-    return not 0 < sum(length for length, _ in spans) < sum(letters for _, letters in spans)
+    is_slow = 0 < sum(length for length, _ in spans) < sum(letters for _, letters in spans)
+    return not is_slow and "words" in (name, *items[0])
 
 
 def first(item: Document, names: Sequence[str]) -> Any:
@@ -320,7 +324,7 @@ def is_whisper(document: Document) -> bool:
 
 def is_segments(document: Document) -> bool:
     """Return True for a list of objects with texts and times, for a text alone, and for OpenAI's empty answers."""
-    if any(is_spoken(document.get(name)) and not _is_native(name, document[name]) for name in _LISTS):
+    if any(is_spoken(document.get(name)) and not _is_native(document, name) for name in _LISTS):
         return True
     lists = [value for name in _LISTS if isinstance(value := document.get(name), list)]
     return isinstance(document.get("text"), str) and {"text"} < document.keys() <= _ALONE and not any(lists)

@@ -15,7 +15,7 @@ import pandas as pd
 from voxframe import analysis
 from voxframe._arrow import takes_frames
 from voxframe._text import clock
-from voxframe.analysis.recordings import distinct_names
+from voxframe.analysis.recordings import distinct_names, uses
 from voxframe.analysis.speaker_turns import floats, require, row_speakers, speaker_labels
 from voxframe.colors import GREY, legend_colors, name_colors
 from voxframe.errors import OptionError
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 
 @takes_frames
+@uses("start_ms", "end_ms")
 def timeline(
     df: pd.DataFrame,
     ax: Axes | None = None,
@@ -267,6 +268,7 @@ Array: TypeAlias = npt.NDArray[Any]
 
 
 @takes_frames
+@uses("start_ms")
 def dispersion(
     df: pd.DataFrame,
     queries: str | Iterable[str] | None = None,

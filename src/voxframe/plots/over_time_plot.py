@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from voxframe._arrow import takes_frames
-from voxframe.analysis.recordings import distinct_names
+from voxframe.analysis.recordings import distinct_names, uses
 from voxframe.analysis.speaker_turns import floats, label_names, require, speaker_codes
 from voxframe.colors import COLORS, GREY, NEGATIVE, POSITIVE, legend_colors, themed
 from voxframe.compare.alignment import disagreements as places_of
@@ -41,6 +41,7 @@ _HALF, _THIN = 0.42, 0.05
 
 
 @takes_frames
+@uses("start_ms", "confidence")
 def confidence(
     df: pd.DataFrame, ax: Axes | None = None, *, by: str | None = None, window_s: float | None = None
 ) -> Axes:
@@ -146,6 +147,7 @@ def _means(at: np.ndarray, values: np.ndarray, window: float) -> tuple[np.ndarra
 
 
 @takes_frames
+@uses("start_ms")
 def sentiment(df: pd.DataFrame, ax: Axes | None = None, *, by: str | None = None) -> Axes:
     """Draw sentiment over time: one bar per sentence, up if positive, down if negative, with the confidence as height.
 
