@@ -11,6 +11,8 @@ import pytest
 from tests.corpus.conftest import table_files
 
 import voxframe
+from voxframe.client.response import HTTPResponse
+from voxframe.client.transcript import Transcript
 from voxframe.corpus import archive as module
 from voxframe.errors import CorpusError, CorpusWarning, PayloadError
 from voxframe.schema import CORPUS_TABLES, TABLES, TRANSCRIPT_TABLES
@@ -52,6 +54,16 @@ def test_a_payload_is_read_back(corpus: voxframe.Corpus) -> None:
         pd.testing.assert_frame_equal(frame[list(expected[name])], expected[name])
         if "speaker" in frame:
             pd.testing.assert_series_equal(frame["speaker_name"], frame["speaker"], check_names=False)
+
+
+def test_a_transcript_of_a_client_is_added(corpus: voxframe.Corpus) -> None:
+    """What `client.transcribe` returns can be added, alone or with others, byte for byte."""
+    client = voxframe.connect(base_url="http://127.0.0.1:9", api_key="none")
+    raws = [_raw("t1"), _raw("t2")]
+    first, second = (Transcript(client.transport, "", HTTPResponse(200, {}, raw, "GET", "/")) for raw in raws)
+    corpus.add(first)
+    corpus.add([first, second])
+    assert [corpus.raw.get(name) for name in ("t1", "t2")] == raws
 
 
 def test_reading_creates_no_directory(corpus: voxframe.Corpus) -> None:

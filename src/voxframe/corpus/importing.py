@@ -19,6 +19,7 @@ from voxframe import frames
 from voxframe._text import quantity, storable
 from voxframe.client.progress import Progress
 from voxframe.client.response import as_path
+from voxframe.client.transcript import Transcript
 from voxframe.corpus.addresses import EXTENSIONS, canonical, is_address, short_name, tidy, unmarked
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.store import UNFINISHED, check_writable
@@ -32,8 +33,8 @@ from voxframe.frames.payloads import Head, Members, encode, head_of, members_of_
 from voxframe.importers import converted
 from voxframe.validators import shown
 
-#: A file, a folder, a pattern or a payload (dict or JSON bytes), or an iterable of these.
-Payload: TypeAlias = "str | os.PathLike[str] | bytes | Mapping[str, Any]"
+#: A file, a folder, a pattern, a payload (dict or JSON bytes) or a transcript of a client, or an iterable of these.
+Payload: TypeAlias = "str | os.PathLike[str] | bytes | Mapping[str, Any] | Transcript"
 Payloads: TypeAlias = "Payload | Iterable[Payload]"
 #: Maximum number of files read from a zip.
 MAX_MEMBERS = 200_000
@@ -276,9 +277,13 @@ def _sources(source: object) -> list[str | bytes]:
         return [encode(source)]
     if isinstance(source, bytes):
         return [source]
+    if isinstance(source, Transcript):
+        return [source.raw]
     text = os.fspath(source) if isinstance(source, str | os.PathLike) else None
     if not isinstance(text, str) or not text:
-        raise PayloadError(f"payloads must be files, folders, patterns, zips, dicts or JSON bytes, got {source!r:.100}")
+        raise PayloadError(
+            f"payloads must be files, folders, patterns, zips, transcripts, dicts or JSON bytes, got {source!r:.100}"
+        )
     why = f"check the path. Payload files end in {ENDINGS}; or .zip"
     try:
         paths = files_at(text)

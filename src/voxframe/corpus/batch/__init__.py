@@ -335,11 +335,11 @@ class Batch:
         """Add transcripts from payload files or from memory.
 
         Args:
-            sources: A path, a folder, a pattern (`"old_payloads/*.json"`), a payload as a dict or JSON bytes, or an
-                iterable of these. Files end in `.json`, `.jsonl` or `.ndjson`, optionally followed by `.gz` or `.zst`,
-                or in `.zip`. A file holds one payload, a list of payloads or JSON lines. A payload is a transcript or
-                its sentences or paragraphs export, also in an envelope such as `{"data": {...}}`. Files of other
-                engines and formats (see `voxframe.importers`) are converted and kept.
+            sources: A path, a folder, a pattern (`"old_payloads/*.json"`), a payload as a dict or JSON bytes, a
+                transcript of a client, or an iterable of these. Files end in `.json`, `.jsonl` or `.ndjson`, optionally
+                followed by `.gz` or `.zst`, or in `.zip`. A file holds one payload, a list of payloads or JSON lines. A
+                payload is a transcript or its sentences or paragraphs export, also in an envelope such as
+                `{"data": {...}}`. Files of other engines and formats (see `voxframe.importers`) are converted and kept.
             replace: Replace a different payload that is stored under the same id.
             progress: Show a progress bar. None (default): only in an interactive session, after one second.
 
