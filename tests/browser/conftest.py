@@ -36,7 +36,11 @@ from tests.browser.player_notebook import (  # noqa: F401  fixtures
 #: Longest wait for a server, a kernel or a page on a slow, shared machine.
 BOOT_S = 90
 
+#: A name of this machine that is not one of loopback, for pages of another machine.
+HUB = "hub.test"
+
 FLAGS = [
+    f"--host-resolver-rules=MAP {HUB} 127.0.0.1",
     "--no-sandbox",  # Chromium refuses to run as root with it, and tests run as root in containers
     "--disable-gpu",
     "--disable-dev-shm-usage",
@@ -182,10 +186,9 @@ def _running(command: list[str], url: str, folder: Path, env: dict[str, str]) ->
             process.wait()
 
 
-@pytest.fixture(scope="package")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """JupyterLab with its own settings, kernels and voxframe data."""
-    folder, home = tmp_path_factory.mktemp("lab"), tmp_path_factory.mktemp("jupyter")
+@contextlib.contextmanager
+def running_lab(folder: Path, home: Path, *options: str, prefix: str = "/") -> Iterator[Lab]:
+    """Run JupyterLab with its own settings, kernels and voxframe data, below a path prefix."""
     for name, text in _SETTINGS.items():
         path = home / "settings" / "@jupyterlab" / name
         path.parent.mkdir(parents=True)
@@ -195,9 +198,16 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}"]
     command += [f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={folder}", "--ServerApp.port_retries=0"]
     command += ["--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
-    command += ["--LabApp.expose_app_in_browser=True"]
-    with _running(command, f"{base}/api", home, _environment(home)):
+    command += ["--LabApp.expose_app_in_browser=True", f"--ServerApp.base_url={prefix}", *options]
+    with _running(command, f"{base}{prefix}api", home, _environment(home)):
         yield Lab(base, token, folder)
+
+
+@pytest.fixture(scope="package")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """JupyterLab at the root of its address."""
+    with running_lab(tmp_path_factory.mktemp("lab"), tmp_path_factory.mktemp("jupyter")) as lab:
+        yield lab
 
 
 @pytest.fixture(scope="package")

@@ -68,13 +68,17 @@ probe'''
 class Notebook:
     """A notebook in a page.
 
+    Args:
+        host: The only host that the page may reach.
+
     Attributes:
-        page: The page, which reaches loopback only.
+        page: The page, which reaches its host only.
         path: The file.
-        faults: Errors the page threw, and what it asked for outside loopback.
+        faults: Errors the page threw, and what it asked for at other hosts.
     """
 
-    def __init__(self, browser: Browser, path: Path) -> None:
+    def __init__(self, browser: Browser, path: Path, host: str = "127.0.0.1") -> None:
+        self._host = host
         self.context = browser.new_context(viewport={"width": 1280, "height": 1000}, reduced_motion="reduce")
         self.page = page = self.context.new_page()
         self.path = path
@@ -86,7 +90,7 @@ class Notebook:
 
     def _check(self, url: str) -> None:
         # Voila's own template asks a CDN for icons; `open_in_voila` answers that here.
-        if re.match(r"(https?|wss?)://(?!127\.0\.0\.1[:/])", url) and "/npm/@fortawesome/" not in url:
+        if re.match(rf"(https?|wss?)://(?!{re.escape(self._host)}[:/])", url) and "/npm/@fortawesome/" not in url:
             self.faults.append(f"asked for {url}")
 
     def open_in_lab(self, base: str, token: str, root: Path) -> None:

@@ -36,7 +36,7 @@ def ask(address: str, method: str = "GET", **headers: str) -> tuple[int, dict[st
 
 def test_a_browser_gets_the_requested_range(recording):
     """Without a range the whole file is sent, with one exactly its bytes and status 206, and 416 beyond the end."""
-    (address,) = media_server.media_urls(recording)
+    address, _ = media_server.media_urls(recording)
     status, headers, body = ask(address)
     assert (status, body == SOUND, headers["Accept-Ranges"], headers["Content-Type"]) == (
         200,
@@ -56,7 +56,7 @@ def test_a_browser_gets_the_requested_range(recording):
 
 def test_a_reset_connection_prints_nothing(recording, capfd):
     """A connection that is reset, before or during a request, prints nothing into the notebook."""
-    (address,) = media_server.media_urls(recording)
+    address, _ = media_server.media_urls(recording)
     for begun in (b"", b"GET / HT"):
         with socket.create_connection(("127.0.0.1", urlsplit(address).port)) as left:
             left.sendall(begun)
@@ -75,7 +75,7 @@ def test_an_invalid_range_is_ignored(recording, asked):
 def test_only_registered_recordings_are_served(recording, tmp_path):
     """Wrong tokens, other files, parent folders and other hosts are refused; a removed file gives 404."""
     (tmp_path / "secret.txt").write_text("canary")
-    (address,) = media_server.media_urls(recording)
+    address, _ = media_server.media_urls(recording)
     url = urlsplit(address)
     assert ask(address)[1]["X-Content-Type-Options"] == "nosniff"
     token = url.path.split("/")[1]
@@ -144,13 +144,27 @@ def test_a_name_that_is_not_utf8_is_played(tmp_path):
     """A recording with a Latin-1 name has a URL, a player with a readable title, and an exported page."""
     path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.flac"))
     path.write_bytes(SOUND)
-    (address,) = media_server.media_urls(path)
+    address, _ = media_server.media_urls(path)
     assert address.endswith("/caf%E9.flac")
     assert ask(address)[2] == SOUND
     player = TranscriptPlayer({"id": "a", "utterances": None, "words": []}, path)
     assert player.title == r"caf\udce9.flac"
     player.to_html(tmp_path / "page.html")
     assert "caf%E9.flac" in (tmp_path / "page.html").read_text("utf-8")
+
+
+def test_a_file_is_sent_in_parts(tmp_path):
+    """Each part begins at the requested byte, all together are the file, and a file that is gone has none."""
+    path = tmp_path / "a.wav"
+    path.write_bytes(SOUND * 9)
+    received = b""
+    while len(received) < len(SOUND) * 9:
+        description, part = media_server.file_part(path, len(received))
+        assert description == {"from": len(received), "size": len(SOUND) * 9, "type": "audio/wav"}
+        received += part
+    assert received == SOUND * 9
+    path.unlink()
+    assert media_server.file_part(path, 0) == ({"from": 0, "size": 0, "type": "audio/wav"}, b"")
 
 
 def test_a_store_is_no_recording():

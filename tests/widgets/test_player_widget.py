@@ -189,7 +189,7 @@ def test_a_transcript_with_turns_only_can_be_read():
 def test_a_recording_is_played_by_url():
     """The browser gets a URL; the state of the widget is much smaller than the recording."""
     player = TranscriptPlayer(INTERVIEW, DATA / "interview.flac")
-    assert player._sources[-1].startswith("http://127.0.0.1:")
+    assert player._sources[0].startswith("http://127.0.0.1:")
     size = sum(len(value) if isinstance(value, bytes) else len(str(value)) for value in player._columns.values())
     assert size < 50_000 < (DATA / "interview.flac").stat().st_size
 

@@ -1,8 +1,10 @@
-"""URLs of recordings for the browser, which fetches only the parts it plays; no recording is stored in a notebook.
+"""How a browser gets a recording; it fetches only the parts it plays, and no recording is stored in a notebook.
 
-A file in the folder that Jupyter serves has a URL there (`files/...`), which also works from another machine. Every
-file has a URL on a small server in this process, on loopback only. It works in JupyterLab, Voila and editors if the
-browser runs on the kernel's machine. A player tries the first URL, then the second.
+1. A file in the folder that Jupyter serves has a URL there (`files/...`), which also works from another machine.
+2. Every file has a URL on a small server in this process, on loopback only: for pages of this machine.
+3. Any other page (Colab, remote VS Code, JupyterHub) gets the whole file in messages of the widget, when it is played.
+
+A player tries them in this order.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from voxframe.corpus.addresses import is_remote
@@ -26,6 +29,9 @@ from voxframe.errors import AudioError, AudioNotFoundError, OptionError
 
 _log = logging.getLogger("voxframe.widgets")
 _CHUNK_BYTES = 1 << 16
+#: The source that stands for messages of the widget; `KERNEL` in `sound.js`.
+KERNEL = "kernel:"
+_PART_BYTES = 1 << 20  # of one message
 #: Media types that Python's table lacks or that differ between systems.
 _TYPES = {".flac": "audio/flac", ".opus": "audio/ogg", ".oga": "audio/ogg", ".m4a": "audio/mp4", ".wav": "audio/wav"}
 
@@ -56,12 +62,22 @@ def media_type(path: Path) -> str:
 
 
 def media_urls(audio: str | os.PathLike[str]) -> list[str]:
-    """Return URLs at which a browser may find a recording, best first."""
+    """Return URLs at which a browser may find a recording, best first, then `KERNEL` for a file."""
     if isinstance(audio, str) and is_browser_url(audio):
         return [audio]
     path = existing_file(audio)
     at_jupyter = jupyter_url(path)
-    return [*([at_jupyter] if at_jupyter else []), _server().url(path)]
+    return [*([at_jupyter] if at_jupyter else []), _server().url(path), KERNEL]
+
+
+def file_part(path: Path, begin: int) -> tuple[dict[str, Any], bytes]:
+    """Return a part of a file and its description, for a message to the browser; no bytes if it cannot be read."""
+    size, content = 0, b""
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        file.seek(begin)
+        content = file.read(_PART_BYTES)
+    return {"from": begin, "size": size, "type": media_type(path)}, content
 
 
 def page_urls(audio: str | os.PathLike[str] | None, page: Path, how: str) -> list[str]:

@@ -71,9 +71,10 @@ class TranscriptPlayer(ScriptedWidget):
 
     A local recording is drawn as a waveform in the colours of the speakers; zoom with Ctrl + wheel, "+" and "-".
 
-    A recording is played by URL and never stored in the notebook. If the file is in the folder that Jupyter serves,
-    Jupyter serves it; otherwise a small server in this kernel does, which only this machine can reach. If the notebook
-    runs on another machine (JupyterHub), put the recording in the notebook's folder or give an https URL.
+    A recording is never stored in the notebook. If the file is in the folder that Jupyter serves, Jupyter serves it;
+    otherwise a small server in this kernel does, which only this machine can reach. If the notebook runs on another
+    machine (Colab, JupyterHub, remote VS Code), the kernel sends the whole file when it is first played; that of a long
+    recording takes time, so put it in the notebook's folder or give an https URL.
 
     Args:
         source: One transcript: anything that `voxframe.tables` accepts, the tables it returns ("words" is required;
@@ -198,6 +199,7 @@ class TranscriptPlayer(ScriptedWidget):
             self.observe(lambda change: self._show(corrected_passages(self._uncorrected, change["new"])), "corrections")
         self.observe(self._recolor, ["names", "turn_names"])
         self.on_msg(self._on_edit)
+        self.on_msg(self._on_part)
         if self._audio is not None and Path(self._audio).is_file():
             self._measuring = threading.Thread(target=self._measure, name="voxframe-waveform", daemon=True)
             self._measuring.start()
@@ -298,6 +300,12 @@ class TranscriptPlayer(ScriptedWidget):
                     self.set_trait(name, message.get(name, getattr(self, name)))
         finally:
             self.send({"do": "saved", "n": message.get("n")})
+
+    def _on_part(self, _: object, message: Any, __: object) -> None:
+        """Send a part of the recording to a page that cannot fetch it."""
+        if message.get("do") == "part" and self._audio is not None:
+            description, content = media_server.file_part(Path(self._audio), max(0, int(message["from"])))
+            self.send({"do": "part", **description}, [content])
 
     @traitlets.observe("time")
     def _on_time(self, change: Any) -> None:

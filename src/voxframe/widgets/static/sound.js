@@ -1,8 +1,17 @@
 // The sound of a player: one for all views, so that redrawing a view does not stop it.
 
-/** Returns the URL if it may be played, else null: http, https, blob and data:audio; file only if the page is a file. */
-function playable(source) {
+/** The source that the kernel sends in messages; `media_server.KERNEL` in the kernel. */
+const KERNEL = "kernel:";
+const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
+
+/**
+ * Returns the URL if it may be played, else null: http, https, blob and data:audio; file only if the page is a file.
+ * An address of the kernel's machine only if the page was served there, too: elsewhere it is another machine's.
+ */
+function playable(source, _, sources) {
+  if (source === KERNEL) return source;
   const url = URL.canParse(source, location.href) ? new URL(source, location.href) : null;
+  if (url && sources.includes(KERNEL) && LOOPBACK.test(url.hostname) && !LOOPBACK.test(location.hostname)) return null;
   const allowed = url && (["http:", "https:", "blob:"].includes(url.protocol) || url.href.startsWith("data:audio/") ||
     (url.protocol === "file:" && location.protocol === "file:"));
   return allowed ? url.href : null;
@@ -24,6 +33,9 @@ class Sound extends EventTarget {
     [this.stopAt] = model.get("_stop_at");
     this.placed = false; // do not report the time before the first seek
     this.fault = "";
+    this.asked = false; // true from the request to play until it plays or is paused
+    this.inKernel = false; // true until the recording was fetched from the kernel
+    this.parts = null;
     for (const name of ["play", "pause", "ended", "seeked", "loadedmetadata", "durationchange", "waiting", "playing"])
       this.audio.addEventListener(name, () => this.tell());
     this.audio.addEventListener("loadedmetadata", () => {
@@ -34,9 +46,10 @@ class Sound extends EventTarget {
       if (this.playing) this.silenceOthers(); // otherwise another sound has started meanwhile
       this.tick();
     });
+    this.audio.addEventListener("playing", () => (this.asked = false));
     this.audio.addEventListener("timeupdate", () => this.stopThere()); // hidden pages get no animation frames
     // One sound at a time. Scripts of other widgets share only the document with this one.
-    const hush = (other) => other !== this.audio && !other.muted && this.audio.pause();
+    const hush = (other) => other !== this.audio && !other.muted && this.pause();
     document.addEventListener(PLAYS, (event) => hush(event.detail), { signal });
     document.addEventListener("play", (event) => hush(event.target), { capture: true, signal });
     for (const name of ["pause", "seeked"]) this.audio.addEventListener(name, () => this.report(true));
@@ -44,30 +57,53 @@ class Sound extends EventTarget {
     model.on("change:time", () => model.get("time") !== this.reported && this.place(model.get("time")));
     model.on("change:_stop_at", () => ([this.stopAt] = model.get("_stop_at")));
     model.on("change:speed", () => (this.audio.playbackRate = model.get("speed")));
-    model.on("msg:custom", (message) => {
+    model.on("msg:custom", (message, buffers) => {
       if (message.do === "play") this.play();
-      else if (message.do === "pause") this.audio.pause();
+      else if (message.do === "pause") this.pause();
+      else if (message.do === "part") this.take(message, buffers[0]);
       else if (message.do === "seek" && Math.abs(this.now - message.time) > 1) this.seek(message.time);
     });
     signal.addEventListener("abort", () => {
-      this.audio.pause();
+      this.pause();
+      URL.revokeObjectURL(this.audio.src);
       this.audio.removeAttribute("src");
     });
     this.next();
   }
 
-  /** Tries the next URL; if none is left, sets the error. */
+  /** Tries the next source; if none is left, sets the error. */
   next() {
     const url = this.tries.shift();
-    if (url) this.audio.src = url;
+    this.inKernel = url === KERNEL;
+    if (this.inKernel) this.audio.removeAttribute("src");
+    else if (url) this.audio.src = url;
     else if (this.given) {
       this.audio.removeAttribute("src");
-      this.fault =
-        "This browser cannot play the recording: it cannot be reached, or its format is not supported. " +
-        "If the notebook runs on another machine, put the recording in the folder that Jupyter serves, or give an https URL.";
+      this.fault = "This browser cannot play the recording: it cannot be reached, or its format is not supported.";
     }
+    if (this.asked) this.play();
     this.audio.playbackRate = this.model.get("speed");
     this.tell();
+  }
+
+  /** Requests the part of the recording that follows those that were received. */
+  load() {
+    const received = this.parts.reduce((sum, part) => sum + part.byteLength, 0);
+    this.model.send({ do: "part", from: received });
+    return received;
+  }
+  /** Takes a part from the kernel. */
+  take({ from, size, type }, part) {
+    if (!this.inKernel || from !== this.parts?.reduce((sum, part) => sum + part.byteLength, 0)) return; // of another page
+    if (part.byteLength) this.parts.push(part);
+    if (part.byteLength && from + part.byteLength < size) {
+      const percent = Math.floor((100 * this.load()) / size);
+      this.dispatchEvent(new CustomEvent("notice", { detail: `Loading the recording from the kernel: ${percent} %` }));
+      return;
+    }
+    if (this.parts.length) this.tries.unshift(URL.createObjectURL(new Blob(this.parts, { type })));
+    this.parts = null;
+    this.next();
   }
 
   get ready() { return this.given && !this.fault; }
@@ -93,16 +129,28 @@ class Sound extends EventTarget {
 
   play() {
     if (!this.ready) return;
+    this.asked = true;
     this.silenceOthers();
+    if (this.inKernel) {
+      if (this.parts) return; // it plays when it is complete
+      this.parts = [];
+      this.load();
+      this.dispatchEvent(new CustomEvent("notice", { detail: "Loading the recording from the kernel" }));
+      return;
+    }
     this.audio.play().catch((error) => {
       if (error.name === "AbortError") return; // paused before it began
       if (error.name === "NotAllowedError") this.dispatchEvent(new CustomEvent("notice", { detail: "The browser requires a click before playing. Press Play." }));
     });
   }
+  pause() {
+    this.asked = false;
+    this.audio.pause();
+  }
   /** A user who presses play continues past the passage that a search or an answer led to. */
   toggle() {
     this.stopAt = 0;
-    this.playing ? this.audio.pause() : this.play();
+    this.playing ? this.pause() : this.play();
   }
 
   silenceOthers() {
