@@ -15,8 +15,7 @@ import numpy as np
 from voxframe._text import join_words
 from voxframe.errors import MissingExtraError, ModelError, SettingsError
 from voxframe.voices.diarization import Diarization, find, labels_of, spans_of
-from voxframe_engine import analyses
-from voxframe_engine.errors import JobFailed
+from voxframe_engine import JobFailed, analyses
 from voxframe_engine.speech import RATE, Samples, engines
 from voxframe_engine.speech.audio import Audio
 from voxframe_engine.speech.audio_child import ChildAudio

@@ -7,7 +7,7 @@ import av
 import numpy as np
 import pytest
 
-from voxframe_engine.errors import JobFailed
+from voxframe_engine import JobFailed
 from voxframe_engine.speech import RATE
 from voxframe_engine.speech.audio import Audio
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from voxframe_engine.errors import JobFailed
+from voxframe_engine import JobFailed
 from voxframe_engine.speech import audio_child
 from voxframe_engine.speech.audio import Audio
 from voxframe_engine.speech.audio_child import ChildAudio, MediaProcessError

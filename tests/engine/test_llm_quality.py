@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from tests.benchmarks import meaning
 
+from voxframe_engine import RequestRefused
 from voxframe_engine.answers.context import from_text
 from voxframe_engine.answers.extractive import NOTHING_FITS, ExtractiveAnswerer, action_items
 from voxframe_engine.answers.llm_request import LLMQuestion, LLMRequest
-from voxframe_engine.errors import RequestRefused
 
 # Written before the code, and not looked at while it was tuned.
 UNSEEN = {

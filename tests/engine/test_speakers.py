@@ -7,7 +7,7 @@ import pytest
 from tests.benchmarks import mixes
 
 from voxframe.voices.diarization import Diarization, Span
-from voxframe_engine.errors import JobFailed
+from voxframe_engine import JobFailed
 from voxframe_engine.speech.audio import Audio
 from voxframe_engine.text import Word
 from voxframe_engine.transcription import label_speakers, voices_of

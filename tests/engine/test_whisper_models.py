@@ -16,7 +16,7 @@ from faster_whisper import WhisperModel
 
 from voxframe import models
 from voxframe.errors import SettingsError
-from voxframe_engine.errors import JobFailed
+from voxframe_engine import JobFailed
 from voxframe_engine.speech import RATE, engines
 from voxframe_engine.speech.audio import Audio
 from voxframe_engine.speech.engines import EngineOptions, whisper

@@ -1,6 +1,6 @@
 import random
 
-from voxframe.frames.realignment import TurnWord, realign
+from voxframe.frames.turn_edits import TurnWord, realign
 
 # 100 ms per word with pauses of 50 ms: 0-100, 150-250, 300-400, 450-550.
 SAID = [TurnWord(text, n * 150, n * 150 + 100, n, n, None, 0.9) for n, text in enumerate("we met in zurich".split())]

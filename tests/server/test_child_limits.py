@@ -9,7 +9,7 @@ import numpy as np
 import psutil
 import pytest
 
-from voxframe_engine.errors import JobFailed
+from voxframe_engine import JobFailed
 from voxframe_engine.speech import audio
 from voxframe_engine.speech.audio import Audio
 

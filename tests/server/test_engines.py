@@ -8,7 +8,7 @@ import pytest
 from voxframe import models
 from voxframe.errors import SettingsError
 from voxframe.options import LANGUAGE_CODES
-from voxframe_engine.errors import JobFailed
+from voxframe_engine import JobFailed
 from voxframe_engine.speech import RATE, engines
 
 

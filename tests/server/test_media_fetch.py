@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from voxframe_engine.errors import JobFailed
+from voxframe_engine import JobFailed
 from voxframe_server.jobs import worker_process as fetching
 from voxframe_server.jobs.ssrf_guard import origin
 from voxframe_server.jobs.worker_process import fetch

@@ -9,7 +9,7 @@ import orjson
 import pytest
 import requests
 
-from voxframe_engine.errors import JobFailed
+from voxframe_engine import JobFailed
 from voxframe_server.data_dir import DataDir
 from voxframe_server.jobs import redacted_audio_store
 from voxframe_server.jobs.job_store import JobStore

@@ -97,7 +97,7 @@ def check_audio(path: Path) -> None:
         raise AudioError(f"{str(path)!r} is empty; give a file with audio")
     if find_spec("av") is None:
         return
-    from voxframe_engine.errors import JobFailed
+    from voxframe_engine import JobFailed
     from voxframe_engine.speech.audio import Audio
 
     try:

@@ -15,13 +15,12 @@ from typing import Any, TypeVar, cast
 import pyarrow as pa
 
 from voxframe import frames
+from voxframe.corpus.annotations import EditLog, NameLog
 from voxframe.corpus.catalog import Catalog, Writing, clear_errors
-from voxframe.corpus.edit_log import EditLog
 from voxframe.corpus.job import Job, record_of
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.recordings import RecordingNames
 from voxframe.corpus.row_reading import DAMAGE, Located, assemble, runs_of
-from voxframe.corpus.speaker_names import NameLog
 from voxframe.corpus.store import EXPORTS, UNFINISHED, Store, Stored, View, check_writable
 from voxframe.corpus.tables import (
     KINDS,

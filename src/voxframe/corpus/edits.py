@@ -20,9 +20,9 @@ import pandas as pd
 
 from voxframe.analysis.speaker_turns import TEXT
 from voxframe.client.response import is_unicode
+from voxframe.corpus.annotations import checked_mapping, checked_text
 from voxframe.corpus.archive import Archive, in_session
 from voxframe.corpus.catalog import clear_errors
-from voxframe.corpus.speaker_names import checked_mapping, checked_text
 from voxframe.corpus.speakers import CurrentNames
 from voxframe.errors import OptionError
 from voxframe.frames.corrected import Corrected, correct_tables, speakers_edit

@@ -18,12 +18,12 @@ from voxframe import analysis
 from voxframe._arrow import DTYPES, takes_frames
 from voxframe.analysis.recordings import as_a_part
 from voxframe.analysis.speaker_turns import TEXT, speaker_labels
+from voxframe.corpus.annotations import SpeakerNames, checked_text
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.conditions import PERSON
 from voxframe.corpus.metadata import Metadata
 from voxframe.corpus.reading import Ids, to_frame
-from voxframe.corpus.speaker_names import SpeakerNames, checked_text
 from voxframe.errors import CorpusError, OptionError
 from voxframe.validators import shown
 

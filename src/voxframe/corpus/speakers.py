@@ -13,6 +13,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxframe.analysis.speaker_turns import TEXT
+from voxframe.corpus.annotations import (
+    Fingerprint,
+    SpeakerNames,
+    checked_mapping,
+    checked_text,
+    fingerprints,
+    voices_of,
+    with_names,
+)
 from voxframe.corpus.archive import Archive, in_session
 from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.detection import (
@@ -26,15 +35,6 @@ from voxframe.corpus.detection import (
 )
 from voxframe.corpus.people import Assignment, People
 from voxframe.corpus.reading import Ids
-from voxframe.corpus.speaker_names import (
-    Fingerprint,
-    SpeakerNames,
-    checked_mapping,
-    checked_text,
-    fingerprints,
-    voices_of,
-    with_names,
-)
 from voxframe.errors import OptionError
 from voxframe.validators import Boolean, Number, checked, speaker_label
 

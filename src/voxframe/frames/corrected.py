@@ -13,8 +13,7 @@ import pyarrow as pa
 
 from voxframe._text import join_words
 from voxframe.errors import OptionError
-from voxframe.frames.realignment import TurnWord
-from voxframe.frames.turn_edits import Edit, Turn, TurnEdits, Was
+from voxframe.frames.turn_edits import Edit, Turn, TurnEdits, TurnWord, Was
 from voxframe.schema import CORRECTED_TABLES, TEXT_ORIGINAL, TIMING, WORDS
 
 Ints: TypeAlias = npt.NDArray[np.int64]

@@ -15,12 +15,12 @@ import pyarrow.compute as pc
 from voxframe import frames
 from voxframe.analysis.recordings import add_recordings
 from voxframe.corpus import Corpus
+from voxframe.corpus.annotations import with_names
 from voxframe.corpus.conditions import Where, checked
 from voxframe.corpus.corpus import chosen_corpus
 from voxframe.corpus.importing import UnreadableFileError, payload_stem
 from voxframe.corpus.reading import NONE_GIVEN, to_frames, unfinished, why_empty
 from voxframe.corpus.services import check_client
-from voxframe.corpus.speaker_names import with_names
 from voxframe.corpus.store import EXPORTS, View
 from voxframe.errors import CorpusWarning, DamagedFileError, OptionError, PayloadError, PayloadWarning, caller
 from voxframe.frames.corrected import with_original

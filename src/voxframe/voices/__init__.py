@@ -83,7 +83,7 @@ def read_audio(path: str | os.PathLike[str], *, progress: bool | None = None) ->
 
     if find_spec("av") is None:
         raise MissingExtraError("local", "Reading a media file")
-    from voxframe_engine.errors import JobFailed
+    from voxframe_engine import JobFailed
     from voxframe_engine.speech.audio import Audio
 
     file = Path(path).expanduser()

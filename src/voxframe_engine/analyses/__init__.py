@@ -133,7 +133,7 @@ def apply(result: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, An
 def _not_there(language: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of analyses that are not available in the language of the transcript."""
     if options.get("redact_pii"):
-        from voxframe_engine.errors import JobFailed
+        from voxframe_engine import JobFailed
 
         raise JobFailed(
             f"PII can be redacted in English only, and the language is {language!r}. Send redact_pii false for a "

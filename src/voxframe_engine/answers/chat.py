@@ -18,10 +18,10 @@ from voxframe.errors import SettingsError
 from voxframe.options import LLM_OUTPUT_TOKENS
 from voxframe.settings import Secret, is_loopback
 from voxframe.validators import InvalidValueError, WebAddress
+from voxframe_engine import RequestRefused
 from voxframe_engine.answers.context import Source, count, cut, written
 from voxframe_engine.answers.llm_request import LLMAnswer, LLMQuestion, LLMRequest
 from voxframe_engine.answers.model import ChatModel, LanguageModel, Report, unreported
-from voxframe_engine.errors import RequestRefused
 
 _SPARE = 0.85  # share of the window used, because the model counts tokens differently
 _LEAST_ROOM = 150  # minimum number of tokens for the input

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from voxframe_engine import RequestRefused
 from voxframe_engine.analyses.extract import choose, quoted, scores
 from voxframe_engine.answers import answer_model
 from voxframe_engine.answers.answer_model import EncodedText
@@ -17,7 +18,6 @@ from voxframe_engine.answers.context import Line, Source, count, cut
 from voxframe_engine.answers.llm_request import QUOTING, LLMAnswer, LLMQuestion, LLMRequest
 from voxframe_engine.answers.model import Report, unreported
 from voxframe_engine.answers.task_prompts import needs_writing, task_kind
-from voxframe_engine.errors import RequestRefused
 
 _LEAST_WEIGHT = 1.0
 _SHORTEST = 4  # words

@@ -10,9 +10,9 @@ import orjson
 
 from voxframe.options import LLM_DEFAULTS, LLM_INPUT_DEFAULT, LLM_OUTPUT_TOKENS, LLM_TRANSCRIPTS
 from voxframe.validators import Integer, InvalidValueError, Number, ValueType, shown
+from voxframe_engine import RequestRefused
 from voxframe_engine.answers.context import Source, count
 from voxframe_engine.answers.model import Report, unreported
-from voxframe_engine.errors import RequestRefused
 
 Task = Literal["summary", "task", "question-answer", "action-items"]
 TASKS: tuple[str, ...] = get_args(Task)

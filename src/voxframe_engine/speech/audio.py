@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxframe.options import MIN_AUDIO_MS
-from voxframe_engine.errors import JobFailed
+from voxframe_engine import JobFailed
 from voxframe_engine.speech import RATE, Samples
 
 #: Maximum length of a recording, in seconds.

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from voxframe_engine import JobFailed
 from voxframe_engine.child_process import end_with_parent
-from voxframe_engine.errors import JobFailed
 from voxframe_engine.speech import RATE, Samples
 from voxframe_engine.speech.audio import MAX_CHANNELS, Audio, fraction_of_part
 

@@ -22,10 +22,10 @@ from starlette.routing import Mount, Route, Router, WebSocketRoute
 from voxframe._text import DEFAULT_CHARS
 from voxframe.options import FIELDS, LIST_LIMIT, STATUSES, TOKEN_SECONDS
 from voxframe.validators import shown
+from voxframe_engine import RequestRefused
 from voxframe_engine.answers.llm_request import Answerer
 from voxframe_engine.answers.model import Report
 from voxframe_engine.answers.writer import LocalModel
-from voxframe_engine.errors import RequestRefused
 from voxframe_engine.speech import engines
 from voxframe_engine.speech.engines import DEFAULT_CHOICE, EngineChoice
 from voxframe_engine.text import sentences

@@ -21,12 +21,12 @@ from starlette.routing import Route
 
 from voxframe.options import LLM_HOURS
 from voxframe.validators import shown
+from voxframe_engine import RequestRefused
 from voxframe_engine.answers import llm_request as validation
 from voxframe_engine.answers.context import Source, from_text, from_transcript
 from voxframe_engine.answers.llm_request import Answerer, LLMRequest
 from voxframe_engine.answers.model import Cancelled, ModelFailed, Report
 from voxframe_engine.answers.writer import LocalModel
-from voxframe_engine.errors import RequestRefused
 from voxframe_server.http.request_bodies import read_json, reports_unknown_fields, unknown_fields
 from voxframe_server.http.server_state import ServerState, json_response, route, server_state
 from voxframe_server.jobs.database import Database

@@ -19,8 +19,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from voxframe import options
 from voxframe._files import put_in_place
-from voxframe_engine import analyses
-from voxframe_engine.errors import RequestRefused
+from voxframe_engine import RequestRefused, analyses
 from voxframe_engine.speech import engines
 from voxframe_server.data_dir import DataDir
 from voxframe_server.http.middleware import drain

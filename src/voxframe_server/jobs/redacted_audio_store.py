@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 from voxframe._files import put_in_place, sync
 from voxframe.validators import LARGEST_INTEGER
-from voxframe_engine.errors import JobFailed
+from voxframe_engine import JobFailed
 from voxframe_server.data_dir import DataDir
 from voxframe_server.jobs.job_store import JobRecord
 

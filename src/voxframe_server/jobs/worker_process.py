@@ -32,9 +32,9 @@ import orjson
 
 from voxframe._files import put_in_place, write_atomic
 from voxframe._text import one_line
+from voxframe_engine import JobFailed
 from voxframe_engine.analyses import REDACTED_SPANS
 from voxframe_engine.child_process import end_with_parent, is_small, limit_this_process
-from voxframe_engine.errors import JobFailed
 from voxframe_engine.speech import engines
 from voxframe_server.data_dir import DataDir, is_disk_full, upload_id
 from voxframe_server.jobs.ssrf_guard import NotAllowedError, connection, request_target, time_limit

@@ -7,8 +7,8 @@ import pytest
 from tests.benchmarks import analyses as scores
 from tests.benchmarks import labelled
 
+from voxframe_engine import JobFailed
 from voxframe_engine.analyses import OPTIONS, apply
-from voxframe_engine.errors import JobFailed
 
 ASKED = dict.fromkeys(OPTIONS, True) | {"topics": ["wildfires"]}
 FIELDS = {

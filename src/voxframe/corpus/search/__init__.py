@@ -13,6 +13,7 @@ import pyarrow as pa
 from voxframe._arrow import DTYPES, takes_frames
 from voxframe.analysis.grouping import people_of
 from voxframe.analysis.recordings import add_recordings
+from voxframe.corpus.annotations import with_names
 from voxframe.corpus.archive import Archive, in_session
 from voxframe.corpus.conditions import Where, with_ids
 from voxframe.corpus.metadata import Metadata, Wanted, apart, is_named, join, resolve, without_person
@@ -24,7 +25,6 @@ from voxframe.corpus.search.counts import GROUPS, counts, group_columns
 from voxframe.corpus.search.index import OpenIndex, SearchIndex
 from voxframe.corpus.search.meaning import CLOSE, DiscoveredTopics, MeaningSearch
 from voxframe.corpus.search.segment import WORD_COLUMNS
-from voxframe.corpus.speaker_names import with_names
 from voxframe.corpus.speakers import CurrentNames
 from voxframe.errors import CorpusWarning, OptionError, caller
 from voxframe.schema import CONCORDANCE, CORPUS_TABLES, SENTENCE_MATCHES, Table

@@ -20,10 +20,10 @@ import pyarrow.compute as pc
 
 from voxframe._text import UNSPACED, join_words
 from voxframe.analysis.search_terms import Term, Variant, parse, variants
+from voxframe.corpus.annotations import with_names
 from voxframe.corpus.conditions import Where, expression
 from voxframe.corpus.search.index import OpenIndex
 from voxframe.corpus.search.segment import IndexSegment, Ints
-from voxframe.corpus.speaker_names import with_names
 from voxframe.errors import CorpusWarning, OptionError, caller
 from voxframe.schema import CONCORDANCE, SPEAKER_NAME
 from voxframe.validators import Integer, checked, shown, speaker_label

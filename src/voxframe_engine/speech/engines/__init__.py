@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, cast
 from voxframe.errors import SettingsError
 from voxframe.models import WITHOUT_SPEECH
 from voxframe.settings import plugin, plugins
-from voxframe_engine.errors import JobFailed
+from voxframe_engine import JobFailed
 
 if TYPE_CHECKING:  # the server process handles no samples, and starts faster without numpy
     import numpy as np

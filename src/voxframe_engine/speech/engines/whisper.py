@@ -41,7 +41,7 @@ from voxframe import models
 from voxframe.errors import MissingExtraError, ModelError, SettingsError
 from voxframe.options import LANGUAGE_CODES
 from voxframe.settings import cores
-from voxframe_engine.errors import JobFailed
+from voxframe_engine import JobFailed
 from voxframe_engine.speech import RATE
 from voxframe_engine.speech.engines import DEFAULT_OPTIONS, EngineOptions, RecognizedWord
 
