@@ -1,4 +1,4 @@
-"""Responses of the service as received: payloads, captions, word searches, redacted audio. All files are verified here."""
+"""Responses of the service as received: payloads, captions, word searches, redacted audio; and a check of all files."""
 
 from __future__ import annotations
 
