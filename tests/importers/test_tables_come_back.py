@@ -73,7 +73,9 @@ def test_a_transcript_comes_back_in_every_format(tmp_path: Path, form: str, wher
     assert not result.losses
 
 
-@pytest.mark.parametrize("form", ["srt", "vtt", "txt", "md", "docx", "audacity", "stm", "labelstudio"])
+@pytest.mark.parametrize(
+    "form", ["srt", "vtt", "txt", "md", "docx", "audacity", "stm", "labelstudio", "textgrid", "eaf"]
+)
 def test_a_transcript_without_speakers_comes_back(tmp_path: Path, form: str) -> None:
     """Texts come back without a speaker, also if they begin like a name."""
     first = _corpus(tmp_path / "first", [_payload("a", with_speakers=False)])
@@ -122,6 +124,26 @@ def test_one_exported_table_comes_back(tmp_path: Path, form: str, table: str) ->
     second = _corpus(tmp_path / "second", tmp_path / f"{table}.{form}")
     columns = ["transcript_id", "utterance_idx", "text", "speaker", "start_ms", "end_ms", "confidence"]
     assert _rows(second.table(table), columns) == _rows(first.table(table), columns)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_folder_with_one_table_keeps_the_recordings(tmp_path: Path, form: str) -> None:
+    """The words of two files come back from the folder of an export with their recordings."""
+    for name in ("call", "talk"):
+        (tmp_path / f"{name}.srt").write_text(f"1\n00:00:01,000 --> 00:00:02,000\nGood {name}.\n")
+    first = _corpus(tmp_path / "first", [tmp_path / "call.srt", tmp_path / "talk.srt"])
+    first.export(tmp_path / "out", form, tables=["words"])
+    second = _corpus(tmp_path / "second", tmp_path / "out")
+    columns = ["recording", "text", "start_ms"]
+    assert _rows(second.table("words"), columns) == _rows(first.table("words"), columns)
+
+
+def test_who_speaks_when_comes_back_without_a_speaker(tmp_path: Path) -> None:
+    """In RTTM, the speaker `unknown` of our own export is nobody."""
+    turns = pd.DataFrame({"transcript_id": "a", "text": "x", "start_ms": [0], "end_ms": [900], "speaker": [None]})
+    with pytest.warns(ExportWarning, match="written as 'unknown'"):
+        (tmp_path / "a.rttm").write_text(voxframe.export.rttm(turns))
+    assert voxframe.load_utterances(tmp_path / "a.rttm")["speaker"].isna().all()
 
 
 def test_values_of_folders_of_a_data_set_stay_text(tmp_path: Path) -> None:

@@ -186,7 +186,8 @@ class Exporter:
         about = self._about(selected, [name for name in columns if name != PERSON.name], about_columns)
         by_person = by_person or PERSON.name in columns
         if kind in TABLE_FORMATS:
-            check_partitions(columns, {n: _columns_of(n, about, by_person=by_person) for n in names})
+            by_table = {"metadata": about[0].column_names} if about else {}
+            check_partitions(columns, by_table | {n: _columns_of(n, about, by_person=by_person) for n in names})
         parts = self._parts(
             selected, names, about, pii, types, by_person=by_person, corrected=corrected, asked=ids is not None
         )

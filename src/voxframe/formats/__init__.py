@@ -178,7 +178,7 @@ FORMATS: dict[str, Format] = {
         read=text_readers.webvtt,
         write=text_writers.vtt,
         columns=_TEXT,
-        losses=f"{_TURNS}; captions are shown for at least 0.8 seconds",
+        losses=f"{_TURNS}; captions are shown for at least 0.8 seconds; turns without a speaker after a named one",
         has_names=True,
         begins="WEBVTT",
     ),

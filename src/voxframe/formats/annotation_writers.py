@@ -20,7 +20,7 @@ from voxframe._arrow import takes_frames
 from voxframe.errors import OptionError, PayloadError
 from voxframe.formats.result import Losses, counted
 from voxframe.formats.segments import SpeechSegment, grouped, joined, transcripts, turns, whole
-from voxframe.formats.tiers import speaker_of
+from voxframe.formats.tiers import UNKNOWN, speaker_of
 
 _ALIGNMENT = "http://www.mpi.nl/tools/elan/EAFv3.0.xsd"
 _NONCHARACTERS = "texts or names with characters that XML cannot hold, written without them"
@@ -168,7 +168,7 @@ def tier_names(segments: list[SpeechSegment]) -> dict[tuple[str | None, str], st
         key = (segment.voice, segment.channel)
         if key in names:
             continue
-        base = name = segment.voice or "speech"
+        base = name = segment.voice or UNKNOWN
         n = 1
         while {name, f"{name} words"} & used_names:
             n += 1
@@ -312,7 +312,7 @@ def regions(text: str, transcript_id: str | None) -> list[tuple[str, str, int, i
             by_id.setdefault(annotation["id"], {}).update({**value, "text": [text]} if isinstance(text, str) else value)
     return [
         (
-            str((value.get("labels") or ["speech"])[0]),
+            str((value.get("labels") or [UNKNOWN])[0]),
             " ".join(" ".join(value.get("text") or ()).split()),
             round(value["start"] * 1000),
             round(value["end"] * 1000),

@@ -12,6 +12,7 @@ from voxframe._text import one_line
 from voxframe.errors import PayloadError
 from voxframe.formats.names import with_names
 from voxframe.formats.payload import SpokenTurn, from_turns, label, ms, unread, xml_fields
+from voxframe.formats.tiers import UNKNOWN
 
 _BULLET = re.compile(r"\x15?(\d+)_(\d+)\x15?")
 _CODES = re.compile(
@@ -147,5 +148,5 @@ def _region(value: Mapping[str, Any]) -> SpokenTurn:
     line = one_line(text if isinstance(text, str) else " ".join(text))
     speaker = label((value.get("labels") or [None])[0])
     extra = {name: inner for name, inner in value.items() if name not in ("start", "end", "text", "labels")}
-    speaker = None if speaker == "speech" else speaker
+    speaker = None if speaker == UNKNOWN else speaker
     return SpokenTurn(line, ms(value["start"]), ms(value["end"]), speaker, source=extra or None)

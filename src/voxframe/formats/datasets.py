@@ -37,21 +37,22 @@ def dataset_files(folder: Path) -> dict[str, list[Path]]:
     for path in sorted(folder.iterdir()):
         name = path.name if path.is_dir() else path.stem
         files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path] if path.suffix in _SUFFIXES else []
-        if name in TABLES and files and all(_has_ids(file) for file in files):
+        if name in TABLES and files and all(_has(file, "transcript_id") for file in files):
             by_table.setdefault(name, []).extend(files)
-    return by_table if len(by_table) > 1 and by_table.keys() & _SPOKEN else {}
+    is_ours = len(by_table) > 1 or all(_has(file, "timing") for files in by_table.values() for file in files)
+    return by_table if is_ours and by_table.keys() & _SPOKEN else {}
 
 
-def _has_ids(file: Path) -> bool:
-    """Return True if a file has the column `transcript_id`, in its rows or in the names of its folders."""
+def _has(file: Path, column: str) -> bool:
+    """Return True if a file has a column, in its rows or in the names of its folders."""
     try:
         if file.suffix == ".parquet":
-            return "transcript_id" in pq.read_schema(file).names or "/transcript_id=" in file.as_posix()
+            return column in pq.read_schema(file).names or f"/{column}=" in file.as_posix()
         with file.open("rb") as lines:
             first = lines.readline(1 << 20)
     except (pa.ArrowException, OSError):
         return False
-    return b"transcript_id" in first or not first  # JSON lines without rows have no columns
+    return column.encode() in first or not first  # JSON lines without rows have no columns
 
 
 def of_folder(folder: Path) -> Iterator[tuple[str | None, dict[str, Any]]]:

@@ -101,7 +101,7 @@ def rttm(text: str) -> dict[str, list[SpokenTurn]]:
                 f"speaker, but is {' '.join(fields)[:60]!r}"
             ) from None
         if start is not None and length is not None:
-            turn = SpokenTurn("", start, start + length, None if speaker == "<NA>" else speaker)
+            turn = SpokenTurn("", start, start + length, None if speaker in ("<NA>", "unknown") else speaker)
             others = {name: fields[n] for n, name in enumerate(_RTTM) if name and fields[n] != "<NA>"}
             extra = others | {"fields": fields[len(_RTTM) :]} if len(fields) > len(_RTTM) else others
             turn = turn._replace(confidence=sure, channel=fields[2], source=extra or None)

@@ -30,6 +30,8 @@ _PHONES = re.compile(rf"{_SIDE}(?:phones?|phonemes?|syllables?){_MORE}|^phones?@
 _EXTRA = re.compile(r" \(\d+\)$")  # of our own export, for overlapping turns of one speaker
 
 
+#: Name of the tier, and label in Label Studio, of turns without a speaker.
+UNKNOWN = "speech"
 _UNSPACED = re.compile(UNSPACED)
 _MANY = 5  # annotations of one word each, for a tier to be one of words
 
@@ -237,7 +239,8 @@ def _placed(tier: Tier) -> list[_Placed]:
     for _, start, end in reversed(tier.rows):
         highs.append(high := high if end is None else end)
         high = high if start is None else start
-    words = [SpokenWord(text, start, end, None, tier.speaker or None) for text, start, end in tier.rows]
+    speaker = None if tier.speaker in ("", UNKNOWN) else tier.speaker
+    words = [SpokenWord(text, start, end, None, speaker) for text, start, end in tier.rows]
     return [_Placed(*place) for place in zip(lows, reversed(highs), words, strict=True)]
 
 
