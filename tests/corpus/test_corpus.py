@@ -57,13 +57,15 @@ def test_a_payload_is_read_back(corpus: voxframe.Corpus) -> None:
 
 
 def test_a_transcript_of_a_client_is_added(corpus: voxframe.Corpus) -> None:
-    """What `client.transcribe` returns can be added, alone or with others, byte for byte."""
+    """What `client.transcribe` returns can be added, byte for byte, under the name of its recording."""
     client = voxframe.connect(base_url="http://127.0.0.1:9", api_key="none")
     raws = [_raw("t1"), _raw("t2")]
     first, second = (Transcript(client.transport, "", HTTPResponse(200, {}, raw, "GET", "/")) for raw in raws)
+    first.source = "calls/first.mp3"
     corpus.add(first)
     corpus.add([first, second])
     assert [corpus.raw.get(name) for name in ("t1", "t2")] == raws
+    assert set(corpus["first"].words["transcript_id"]) == {"t1"}
 
 
 def test_reading_creates_no_directory(corpus: voxframe.Corpus) -> None:

@@ -35,6 +35,7 @@ from voxframe.validators import shown
 
 #: A file, a folder, a pattern, a payload (dict or JSON bytes) or a transcript of a client, or an iterable of these.
 Payload: TypeAlias = "str | os.PathLike[str] | bytes | Mapping[str, Any] | Transcript"
+_Source: TypeAlias = "Path | bytes | Transcript"
 Payloads: TypeAlias = "Payload | Iterable[Payload]"
 #: Maximum number of files read from a zip.
 MAX_MEMBERS = 200_000
@@ -121,7 +122,7 @@ def add_payloads(archive: Archive, sources: Payloads, *, replace: bool, progress
     several: Iterable[object] = [sources]
     if isinstance(sources, Iterable) and not isinstance(sources, str | bytes | Mapping):
         several = sources
-    read: Iterable[str | bytes] = (source for item in several for source in _sources(item))
+    read: Iterable[str | bytes | Transcript] = (source for item in several for source in _sources(item))
     if isinstance(several, Sequence):  # else it may be an iterator over more than fits into memory
         read = list(read)
     total = len(read) if isinstance(read, list) else 0
@@ -148,15 +149,15 @@ class _Adding:
         self._archive, self._workers, self._replace = archive, workers, replace
         self._added = self._transcripts = self._known = self._count = self._bytes = 0
         self._left_out: list[tuple[tuple[int, int], str, str]] = []
-        self._held: list[tuple[Callable[[Result], None], _Found, Head, int, Path | bytes]] = []
-        self.early: dict[int, tuple[Path | bytes, set[str]]] = {}  # exports that came before their transcripts
+        self._held: list[tuple[Callable[[Result], None], _Found, Head, int, _Source]] = []
+        self.early: dict[int, tuple[_Source, set[str]]] = {}  # exports that came before their transcripts
 
     def found(self) -> Added:
         """Return the result of all sources, in their order."""
         left_out = [(name, reason) for _, name, reason in sorted(self._left_out)]
         return Added(self._added, self._known, left_out, self._transcripts)
 
-    def add(self, source: Path | bytes, number: int, only: Collection[str] | None = None) -> None:
+    def add(self, source: _Source, number: int, only: Collection[str] | None = None) -> None:
         """Add the payloads of one source, now or with later ones."""
         for item in _payloads(source, number):
             if only is not None and item.name not in only:
@@ -271,14 +272,12 @@ def _is_prose(path: Path) -> bool:
         return False
 
 
-def _sources(source: object) -> list[str | bytes]:
+def _sources(source: object) -> list[str | bytes | Transcript]:
     """Return the files that a path or pattern matches, or the given payload itself."""
     if isinstance(source, Mapping):
         return [encode(source)]
-    if isinstance(source, bytes):
+    if isinstance(source, bytes | Transcript):
         return [source]
-    if isinstance(source, Transcript):
-        return [source.raw]
     text = os.fspath(source) if isinstance(source, str | os.PathLike) else None
     if not isinstance(text, str) or not text:
         raise PayloadError(
@@ -296,10 +295,13 @@ def _sources(source: object) -> list[str | bytes]:
     return [os.fspath(path) for path in paths]
 
 
-def _payloads(source: Path | bytes, number: int) -> Iterator[_Found]:
+def _payloads(source: _Source, number: int) -> Iterator[_Found]:
     """Yield name and bytes of each payload of a source, or the reason why it cannot be read."""
     if isinstance(source, bytes):
         yield from _each(f"source {number} (counted from 0)", source, file="")
+    elif isinstance(source, Transcript):
+        name = short_name(source.source) if source.source else None
+        yield from (item._replace(recording=name) for item in _each(f"transcript {source.id}", source.raw, file=""))
     elif _is_zip(source.name):
         yield from _zipped(source)
     elif source.is_dir():
