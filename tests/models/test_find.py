@@ -74,7 +74,8 @@ def test_places_are_searched_in_order(hub: Hub, wheels: Path, cache: Path) -> No
     assert hub.requests == []
     (snapshot / "config.json").unlink()
     assert models.find("small") == cache / "small"
-    assert {path.rpartition("/")[2] for _, path, _ in hub.requests} == {"", *CONTENT}
+    # huggingface_hub may ask for a list of assistants, too.
+    assert {path.rpartition("/")[2] for _, path, _ in hub.requests} - {"agent-harnesses"} == {"", *CONTENT}
     assert models.remove("small")
     hub.content.clear()
     assert models.find("small") == cache / "small"
