@@ -171,7 +171,8 @@ def _instruction(llm_request: LLMRequest) -> str:
         return llm_request.prompt
     if llm_request.task == "action-items":
         return "List the action items: commitments and requests, with the person responsible and the deadline if given."
-    return "Summarize the material."
+    length = "" if llm_request.answer_format.strip() else " in three to six sentences"
+    return f"Summarize the material{length}: the main facts with names and numbers, not a description of the material."
 
 
 def _questions_prompt(llm_request: LLMRequest) -> str:
