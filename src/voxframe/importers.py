@@ -38,6 +38,7 @@ _PACKED = re.compile(r"\.(gz|zst)$", re.IGNORECASE)
 _SIGNS = (b"WEBVTT", b"ooText", b"<ANNOTATION", b"-->", b"@UTF8", b"<Trans", b"[Script Info]", b"/ttml")
 #: Fields of engines with spoken text.
 _ROW_FIELDS = frozenset({"text", "body", "words", "word", "transcript", "annotations", "predictions", "timestamp"})
+_TIME = re.compile("start|begin|from|offset|time")
 _TEXT_FIELDS = ("text", "word", "punctuated_word", "content", "value", "transcript", "full_transcript")
 _NULL_TEXT = re.compile(rf'"(?:{"|".join(_TEXT_FIELDS)})"\s*:\s*null'.encode())
 _ENGINE_FIELDS = frozenset(
@@ -146,7 +147,7 @@ def _json_format(data: bytes) -> tuple[str, Callable[[], Any]] | None:
     """Return the name and the reader of the JSON of another engine. Payloads of the interface are not parsed."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         data = data.decode("utf-16", "replace").encode()
-    data = data.removeprefix(codecs.BOM_UTF8)
+    data = _as_list(data.removeprefix(codecs.BOM_UTF8))
     start = _first(data)
     if start not in _JSON or _is_of_interface(data):
         return None
@@ -235,6 +236,21 @@ def _whole(read: Callable[[Any], Any], document: Any, envelope: Mapping[str, Any
     if isinstance(found, list):
         return [(name, rest | payload) for name, payload in found]
     return rest | found
+
+
+def _as_list(data: bytes) -> bytes:
+    """Return JSON lines as a list if each is a segment with a time; other data as they are."""
+    first, _, rest = data.lstrip().partition(b"\n")
+    if not (first.rstrip().endswith(b"}") and rest.lstrip().startswith(b"{")):
+        return data
+    try:
+        fields = msgspec.json.decode(first, type=dict[str, msgspec.Raw])
+    except msgspec.DecodeError:
+        return data
+    is_transcript = fields.keys() & {"status", "utterances"} or bytes(fields.get("words", b""))[:1] == b"["
+    if is_transcript or not fields.keys() & _ROW_FIELDS or not any(map(_TIME.match, fields)):
+        return data
+    return b"[" + b",".join(line for line in data.splitlines() if line.strip()) + b"]"
 
 
 def _is_of_interface(data: bytes) -> bool:

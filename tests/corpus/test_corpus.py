@@ -68,6 +68,12 @@ def test_a_transcript_of_a_client_is_added(corpus: voxframe.Corpus) -> None:
     assert set(corpus["first"].words["transcript_id"]) == {"t1"}
 
 
+def test_a_table_is_no_source(corpus: voxframe.Corpus) -> None:
+    """The error names the function that converts it."""
+    with pytest.raises(PayloadError, match="from_table"):
+        corpus.add(pd.DataFrame({"text": ["a"]}))
+
+
 def test_reading_creates_no_directory(corpus: voxframe.Corpus) -> None:
     """A corpus that is only read creates no directory."""
     assert "t1" not in corpus

@@ -369,6 +369,22 @@ def test_a_table_of_turns(tmp_path: Path) -> None:
         from_table(df, columns={"text": "X"})
 
 
+def test_a_table_with_durations_as_times() -> None:
+    """Times may be durations, as `timedeltas=True` makes them; both spellings of a column are taken."""
+    seconds = pd.to_timedelta([1.5, 3.0], unit="s")
+    for start in ("start", "start_ms"):
+        (payload,) = from_table(pd.DataFrame({"text": ["good day", "to you"], start: seconds}))
+        assert [turn["start"] for turn in payload["utterances"]] == [1500, 3000]
+
+
+def test_a_time_that_cannot_be_read_is_an_error() -> None:
+    """The error has the value and what is allowed; so has that for `columns` that are no dict."""
+    with pytest.raises(OptionError, match=r"'soon' in the column of the start is no time; allowed are seconds"):
+        from_table(pd.DataFrame({"text": ["good day"], "start": ["soon"]}))
+    with pytest.raises(OptionError, match="columns is a dict"):
+        from_table(pd.DataFrame({"text": ["good day"]}), columns="text")
+
+
 def test_tasks_of_label_studio() -> None:
     """Our own tasks come back: transcript, speakers, texts and times."""
     turns = {

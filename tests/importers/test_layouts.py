@@ -561,3 +561,27 @@ def test_what_a_reader_does_not_use_is_in_extra(name: str, text: str) -> None:
     tables = voxframe.tables(payload)
     kept = "\n".join(str(value) for table in tables.values() for value in table.get("extra", ()))
     assert [mark for mark in set(re.findall(r"qq[a-z]+", text)) if mark not in kept] == []
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        '{{"start": {0}, "end": {1}, "speaker": "Ann", "text": "one two"}}',
+        '{{"audio_filepath": "a.wav", "offset": {0}, "duration": 1.0, "text": "one two"}}',
+        '{{"session_id": "a", "speaker": "Ann", "start_time": "{0}", "end_time": "{1}", "words": "one two"}}',
+    ],
+    ids=["segments", "a manifest", "SegLST"],
+)
+def test_json_lines_of_segments_are_one_transcript(row: str) -> None:
+    """A line per segment reads like a JSON list of these segments."""
+    lines = "\r\n".join(row.format(start, start + 1) for start in (0.5, 2.5)).encode()
+    words = voxframe.load_words(lines)
+    assert words["transcript_id"].nunique() == 1
+    assert words["start_ms"].tolist() == [500, 1000, 2500, 3000]
+
+
+def test_json_lines_of_transcripts_stay_several() -> None:
+    """A line per payload of the interface is a transcript per line."""
+    row = '{{"id": "{}", "text": "one", "words": [{{"text": "one", "start": 1, "end": 2}}]}}'
+    words = voxframe.load_words("\n".join(map(row.format, "ab")).encode())
+    assert words["transcript_id"].tolist() == ["a", "b"]

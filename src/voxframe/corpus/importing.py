@@ -120,6 +120,8 @@ def contents(file: IO[bytes], name: str) -> bytes:
 def add_payloads(archive: Archive, sources: Payloads, *, replace: bool, progress: bool | None) -> Added:
     """Add payloads to a corpus."""
     several: Iterable[object] = [sources]
+    if hasattr(sources, "__arrow_c_stream__"):
+        raise PayloadError("sources is a table; convert it first: corpus.add(voxframe.importers.from_table(df))")
     if isinstance(sources, Iterable) and not isinstance(sources, str | bytes | Mapping):
         several = sources
     read: Iterable[str | bytes | Transcript] = (source for item in several for source in _sources(item))

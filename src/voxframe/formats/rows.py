@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import io
 import os
 from collections.abc import Mapping
@@ -49,7 +50,7 @@ def from_table(
         One payload per transcript. Other columns are kept in `extra`. Rows with one word each are words, others turns.
 
     Raises:
-        OptionError: The table has no such column, or no column with text.
+        OptionError: The table has no such column, no column with text, or a time that cannot be read.
         MissingExtraError: An Excel file needs openpyxl.
 
     Example:
@@ -58,6 +59,8 @@ def from_table(
         >>> [(turn["speaker"], turn["text"], turn["start"], turn["end"]) for turn in payloads[0]["utterances"]]
         [('Ann', 'Good day.', 1500, 2500)]
     """
+    if not isinstance(columns, Mapping | None):
+        raise OptionError(f'columns is a dict such as {{"text": "Said"}}, got {shown(columns)}')
     df = source if isinstance(source, pd.DataFrame) else _read(Path(source))
     of = _columns(df, dict(columns or {}))
     df = df.astype(object).where(df.notna(), None)
@@ -182,10 +185,18 @@ def _payload(rows: pd.DataFrame, of: Mapping[str, str]) -> dict[str, Any]:
 def _time(row: Mapping[Any, Any], of: Mapping[str, str], side: str, unit: str) -> int | None:
     exact = row[of[f"{side}_ms"]] if f"{side}_ms" in of else None
     value = row[of[side]] if side in of else None
-    if exact is None and unit == "s":
-        return ms(value)
-    milliseconds = value if exact is None else exact
-    return None if milliseconds is None else round(float(milliseconds))
+    at = value if exact is None else exact
+    try:
+        if isinstance(at, dt.timedelta):  # of `timedeltas=True`
+            return round(at.total_seconds() * 1000)
+        if exact is None and unit == "s":
+            return ms(value)
+        return None if at is None else round(float(at))
+    except (TypeError, ValueError):
+        raise OptionError(
+            f"{shown(at)} in the column of the {side} is no time; allowed are seconds, milliseconds, and text such as "
+            "'1:02.5'"
+        ) from None
 
 
 def _number(value: Any) -> Any:
