@@ -6,6 +6,7 @@ import warnings
 from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
@@ -585,6 +586,70 @@ def test_only_words_inside_a_turn_are_its_words(tmp_path: Path) -> None:
         found = voxframe.load_words(tmp_path / "a.TextGrid")
         assert _rows(found) == [["Ann", "good", 1000, 1571], ["Ann", "day", 1571, 2000]]
         assert found["timing"].to_list() == ["segment", "segment"]
+
+
+_Rows = list[tuple[float, float, str]]
+_HEY_YOU: _Rows = [(0, 1, "hey"), (1, 3, "you")]
+
+
+def _tables_of_tiers(form: str, tiers: dict[str, _Rows]) -> dict[str, pd.DataFrame]:
+    """Return the tables of a file with these tiers, written by praatio (TextGrid) or pympi (EAF)."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"a.{form}"
+        if form == "eaf":
+            document = Elan.Eaf()
+            for name, rows in tiers.items():
+                document.add_tier(name)
+                for start, end, text in rows:
+                    document.add_annotation(name, round(1000 * start), round(1000 * end), text)
+            document.to_file(str(path))
+        else:
+            grid = praatio.textgrid.Textgrid()
+            for name, rows in tiers.items():
+                grid.addTier(IntervalTier(name, rows, 0, 9))
+            grid.save(str(path), format="long_textgrid", includeBlankSpaces=True)
+        return voxframe.tables(path)
+
+
+@pytest.mark.parametrize("form", ["TextGrid", "eaf"])
+@pytest.mark.parametrize("name", ["words", "Anna - words"])
+@pytest.mark.parametrize(
+    "annotations",
+    [[(1.5, 1.7, "door")], [(0, 1, "creaky"), (1, 3, "hey you")], [(n, n + 0.5, "nod") for n in range(6)], _HEY_YOU],
+)
+def test_annotations_beside_words_are_kept_apart(form: str, name: str, annotations: _Rows) -> None:
+    """A tier with other texts than the words, or with one annotation per word, adds no turns and is in `extra`."""
+    alone = _tables_of_tiers(form, {name: _HEY_YOU})
+    for tiers in ({name: _HEY_YOU, "notes": annotations}, {"notes": annotations, name: _HEY_YOU}):
+        tables = _tables_of_tiers(form, tiers)
+        columns = ("text", "start_ms", "end_ms", "speaker", "timing")
+        assert _rows(tables["words"], *columns) == _rows(alone["words"], *columns)
+        assert _rows(tables["utterances"]) == _rows(alone["utterances"])
+        if annotations is not _HEY_YOU:
+            assert "notes" in tables["transcripts"]["extra"][0]
+
+
+@pytest.mark.parametrize("form", ["TextGrid", "eaf"])
+@pytest.mark.parametrize(("text", "spelled"), [("hey you", ["hey", "you"]), ("Hey, you!", ["Hey,", "you!"])])
+def test_a_tier_with_the_texts_of_the_words_holds_them(form: str, text: str, spelled: list[str]) -> None:
+    """Words have the times of their tier, and the speaker and the spelling of the tier that has their text."""
+    tables = _tables_of_tiers(form, {"Anna": [(0, 3, text)], "word": _HEY_YOU, "notes": [(0, 1, "creaky")]})
+    assert _rows(tables["utterances"]) == [["Anna", text, 0, 3000]]
+    assert _rows(tables["words"]) == [["Anna", spelled[0], 0, 1000], ["Anna", spelled[1], 1000, 3000]]
+    assert tables["words"]["timing"].to_list() == ["word", "word"]
+
+
+def test_words_are_held_once_and_none_is_lost() -> None:
+    """One tier of words serves several speakers; a second layer repeats no word; words in no turn are turns."""
+    words = [*_HEY_YOU, (3, 4, "yes"), (5, 6, "good"), (6, 7, "bye")]
+    tiers = {"Anna": [(0, 3, "hey you")], "Bob": [(3, 4, "yes")], "phrases": [(0, 3, "hey you")], "words": words}
+    tables = _tables_of_tiers("TextGrid", tiers)
+    assert _rows(tables["utterances"]) == [
+        ["Anna", "hey you", 0, 3000],
+        ["Bob", "yes", 3000, 4000],
+        [None, "good bye", 5000, 7000],
+    ]
+    assert tables["words"]["text"].to_list() == ["hey", "you", "yes", "good", "bye"]
 
 
 def test_captions_of_youtube_are_read_once() -> None:

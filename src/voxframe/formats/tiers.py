@@ -3,6 +3,9 @@
 A tier is of one speaker: of the participant of an EAF tier, otherwise of the name of the tier. A tier named
 "NAME words" has the words of the tier NAME; so have EAF tiers whose parent is that tier. Tiers of the Montreal Forced
 Aligner are named "NAME - words" and "NAME - phones", or only "words" and "phones"; phones beside words are left out.
+
+A tier of all words is the speech: another tier whose texts are those of the words holds them as turns, and a tier with
+other texts, such as notes, tones or gestures, is an annotation, which is kept beside the speech.
 """
 
 from __future__ import annotations
@@ -12,11 +15,11 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import chain
+from itertools import chain, groupby
 from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
-from voxframe._text import UNSPACED, join_words
+from voxframe._text import UNSPACED, join_words, search_form
 from voxframe.errors import PayloadError
 from voxframe.formats.payload import SpokenTurn, SpokenWord, from_turns, from_words, ms, xml_fields
 
@@ -192,35 +195,85 @@ class _Placed(NamedTuple):
 
 
 def _joined(tiers: Sequence[Tier]) -> dict[str, Any]:
-    """Return the turns of all tiers by time, each with the words of its speaker that lie in it."""
+    """Return the turns of all tiers by time, each with the words of its speaker that lie in it.
+
+    Beside words of no tier of turns ("words" alone), a tier has turns only if its texts are those of the words.
+    """
     filled = {tier.name for tier in tiers if tier.rows}
     aligned = {_WORDS.sub("", tier.name).casefold() for tier in tiers if is_word_tier(tier.name)}
+    free: dict[str, list[_Placed]] = {}  # words of no tier of turns, by speaker
     words: dict[tuple[str, str], list[_Placed]] = {}  # by tier of turns or else by speaker, and by tier of words
-    spoken = list[tuple[float, SpokenTurn, str]]()  # with their places
+    others = list[Tier]()
     for tier in tiers:
         if tier.words_of in filled:
             words[tier.words_of or "", tier.name] = _placed(tier)
-        elif _are_words(tier):
-            words.setdefault((tier.speaker, ""), []).extend(_placed(tier))
+        elif is_word_tier(tier.name):
+            free.setdefault(tier.speaker, []).extend(_placed(tier))
         elif not (_PHONES.search(tier.name) and {_PHONES.sub("", tier.name).casefold(), ""} & aligned):
-            spoken += [
-                (low, SpokenTurn(word.text, word.start, word.end, word.speaker), tier.name)
-                for low, _, word in _placed(tier)
-            ]
-    for in_turn in words.values():
+            others.append(tier)
+    free = {speaker: placed for speaker, placed in free.items() if placed}
+    if not free:
+        for tier in filter(_are_words, others):
+            words.setdefault((tier.speaker, ""), []).extend(_placed(tier))
+        others = [tier for tier in others if not _are_words(tier)]
+    for in_turn in chain(words.values(), free.values()):
         in_turn.sort(key=lambda placed: placed.low)
+    spoken, held = list[tuple[float, SpokenTurn]](), set[int]()  # turns with their places; ids of the words in them
+    for tier in others:
+        turns = []
+        bound = [words[key] for key in words if key[0] in (tier.name, tier.speaker)]
+        candidates = [*bound, *([item for item in placed if id(item) not in held] for placed in free.values())]
+        for low, _, (text, start, end, _, speaker, *_) in _placed(tier):
+            turn = SpokenTurn(text, start, end, speaker)
+            turns.append((low, turn, _inside(turn, candidates)))
+        with_words = sum(bool(inside) for _, _, inside in turns)
+        layered = len(turns) >= sum(map(len, free.values()))  # one annotation per word
+        if free and not bound and (layered or 2 * with_words < len(turns)):
+            continue
+        held.update(id(item) for _, _, inside in turns for item in inside)
+        spoken += [(low, _with_words(turn, inside)) for low, turn, inside in turns]
     if not spoken:
-        placed = sorted(chain.from_iterable(words.values()), key=lambda p: p.low)
+        placed = sorted(chain.from_iterable((free or words).values()), key=lambda p: p.low)
         return from_words([item.word for item in placed], **_unused(tiers, [item.word for item in placed]))
-    turns = [
-        turn._replace(words=_inside(turn, [words[key] for key in words if key[0] in (name, turn.speaker)]))
-        for _, turn, name in sorted(spoken, key=lambda item: item[0])
+    rest = [item for item in chain.from_iterable(free.values()) if id(item) not in held]
+    spoken += _outside([turn for _, turn in spoken], rest)
+    turns_in_order = [turn for _, turn in sorted(spoken, key=lambda item: item[0])]
+    spans: list[SpokenWord | SpokenTurn] = [*(word for turn in turns_in_order for word in turn.words), *turns_in_order]
+    return from_turns(turns_in_order, **_unused(tiers, spans))
+
+
+def _with_words(turn: SpokenTurn, inside: Sequence[_Placed]) -> SpokenTurn:
+    """Return a turn with its words, spelled as in the turn if it has as many, and one speaker for all."""
+    if not inside:
+        return turn
+    spoken, texts = [item.word for item in inside], turn.text.split()
+    speaker = spoken[0].speaker or turn.speaker
+    if len(texts) != len(spoken):
+        texts = [word.text for word in spoken]
+    words = [word._replace(text=text, speaker=speaker) for word, text in zip(spoken, texts, strict=True)]
+    return turn._replace(words=words, speaker=speaker)
+
+
+def _outside(turns: Sequence[SpokenTurn], words: Sequence[_Placed]) -> list[tuple[float, SpokenTurn]]:
+    """Return words whose middle is in no turn of their speaker as turns, with their places."""
+    spans = [(turn.start, turn.end, turn.speaker) for turn in turns if turn.start is not None and turn.end is not None]
+    starts = sorted(start for start, _, _ in spans)
+    outside = [
+        item
+        for item in sorted(words, key=lambda item: item.low)
+        if not any(
+            start <= (item.low + item.high) / 2 <= end
+            for start, end, speaker in spans
+            if item.word.speaker in (None, speaker)
+        )
     ]
-    spans: list[SpokenWord | SpokenTurn] = [
-        *(word for turn in turns for word in turn.words),
-        *(turn for _, turn, _ in spoken),
-    ]
-    return from_turns(turns, **_unused(tiers, spans))
+    new_turns = []
+    for (_, speaker), group in groupby(outside, lambda item: (bisect_right(starts, item.low), item.word.speaker)):
+        run = [*group]
+        spoken = [item.word for item in run]
+        text = join_words(word.text for word in spoken)
+        new_turns.append((run[0].low, SpokenTurn(text, spoken[0].start, spoken[-1].end, speaker, spoken)))
+    return new_turns
 
 
 def _unused(tiers: Sequence[Tier], spoken: Sequence[SpokenWord | SpokenTurn]) -> dict[str, Any]:
@@ -244,15 +297,14 @@ def _placed(tier: Tier) -> list[_Placed]:
     return [_Placed(*place) for place in zip(lows, reversed(highs), words, strict=True)]
 
 
-def _inside(turn: SpokenTurn, tiers: Sequence[Sequence[_Placed]]) -> list[SpokenWord]:
-    """Return the words of the first tier that lie in a turn and give its text, or none."""
+def _inside(turn: SpokenTurn, tiers: Sequence[Sequence[_Placed]]) -> list[_Placed]:
+    """Return the words of the first tier that lie in a turn and give its text but for case and punctuation, or none."""
     if turn.start is None or turn.end is None:
         return []
-    text = join_words(turn.text.split())
     for words in tiers:
         first = bisect_left(words, float(turn.start), key=lambda placed: placed.low)
         last = bisect_right(words, float(turn.end), key=lambda placed: placed.low)
-        inside = [placed.word for placed in words[first:last] if placed.high <= turn.end]
-        if join_words(" ".join(word.text for word in inside).split()) == text:
+        inside = [placed for placed in words[first:last] if placed.high <= turn.end]
+        if search_form("".join(placed.word.text for placed in inside)) == search_form(turn.text):
             return inside
     return []
