@@ -117,6 +117,7 @@ def test_the_extension_of_the_target_is_the_format(recordings: voxframe.Corpus, 
             None,
             r"which is for labelstudio, but no format is given; pass format='labelstudio', or a target wi",
         ),
+        ("a.xlsx", None, r"ends in \.xlsx, which is read but not written; pass a target that ends in \.csv"),
         ("a.csv.gz", None, r"a\.csv\.gz' ends in \.gz, but exports are not compressed; pass a target without \.gz"),
         ("a.txt", "md", r"is for audacity and txt, but the format is md; pass format='audacity' or format='txt', or"),
     ):

@@ -420,7 +420,7 @@ def test_a_failure_leaves_nothing(tables: dict[str, pd.DataFrame], tmp_path: Pat
 
 def test_formats_that_are_none(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
     """The message names usual formats, and where all are."""
-    with pytest.raises(OptionError, match="no format 'odt'; formats are csv, parquet"):
+    with pytest.raises(OptionError, match="no format 'odt' of exports; formats are csv, parquet"):
         export.write(tables["words"], tmp_path / "x", "odt")
     with pytest.raises(OptionError, match="srt needs one DataFrame"):
         export.write(tables, tmp_path / "x", "srt")

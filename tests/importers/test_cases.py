@@ -263,6 +263,16 @@ _TRS = """<?xml version="1.0" encoding="UTF-8"?>
 </Section></Episode></Trans>"""
 
 
+def test_what_chat_and_transcriber_say_of_a_recording_is_kept() -> None:
+    """Headers that repeat are a list, filled pauses are words, and the language is that of the transcript."""
+    chat = "@UTF8\n@Begin\n@ID:\teng|x|CHI|2;06.|\n@ID:\teng|x|MOT||\n*MOT:\tand &-um then &=laughs &+st stop .\n@End\n"
+    payload = json.loads(converted(chat.encode(), "a.cha"))
+    assert payload["headers"]["ID"] == ["eng|x|CHI|2;06.|", "eng|x|MOT||"]
+    assert payload["utterances"][0]["text"] == "and um then stop ."
+    trs = _TRS.replace('<Trans audio_filename="x">', '<Trans audio_filename="x" xml:lang="fr">')
+    assert json.loads(converted(trs.encode(), "a.trs"))["language_code"] == "fr"
+
+
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [

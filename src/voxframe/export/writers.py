@@ -18,7 +18,7 @@ from voxframe.errors import OptionError
 from voxframe.export.data_card import DataCard, name_of
 from voxframe.export.table_writer import TableWriter, arrow, text_of, with_card
 from voxframe.export.targets import Folder, check_target, file, folder
-from voxframe.formats import SPEECH_FORMATS, TABLE_FORMATS
+from voxframe.formats import SPEECH_FORMATS, SUFFIXES, TABLE_FORMATS
 from voxframe.formats.result import ExportResult, Losses, warn
 from voxframe.formats.segments import LIMITS, with_turns
 from voxframe.validators import Boolean, checked, name_list, nearest, shown
@@ -185,8 +185,8 @@ def format_of(target: str | os.PathLike[str], format: str | None) -> str:  # noq
     if format is not None and (not isinstance(format, str) or format not in FORMATS):
         near = nearest(format, [*FORMATS])
         raise OptionError(
-            f"there is no format {format!r}{near}; formats are csv, parquet, vtt, srt, docx and the others of "
-            "voxframe.formats.FORMATS"
+            f"there is no format {format!r} of exports{near}; formats are csv, parquet, vtt, srt, docx and the others "
+            "of voxframe.export.FORMATS"
         )
     suffix = _suffix(target)
     fitting = [name for name, ending in FORMATS.items() if ending and ending.lower() == suffix]
@@ -197,6 +197,11 @@ def format_of(target: str | os.PathLike[str], format: str | None) -> str:  # noq
         raise OptionError(
             f"{os.fspath(target)!r} ends in {suffix}, but exports are not compressed; pass a target without {suffix}, "
             "and compress the file afterwards"
+        )
+    if not fitting and suffix in SUFFIXES:
+        raise OptionError(
+            f"{os.fspath(target)!r} ends in {suffix}, which is read but not written; pass a target that "
+            f"ends in .csv, for example, or without {suffix}"
         )
     if fitting and format not in fitting:
         stated = "no format is given" if format is None else f"the format is {format}"

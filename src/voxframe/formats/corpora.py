@@ -11,14 +11,16 @@ from xml.etree import ElementTree as ET
 from voxframe._text import one_line
 from voxframe.errors import PayloadError
 from voxframe.formats.names import with_names
-from voxframe.formats.payload import SpokenTurn, from_turns, label, ms, unread, xml_fields
+from voxframe.formats.payload import SpokenTurn, from_turns, label, language_fields, ms, unread, xml_fields
 from voxframe.formats.tiers import UNKNOWN
 
 _BULLET = re.compile(r"\x15?(\d+)_(\d+)\x15?")
 _CODES = re.compile(
     r"\[[^\]]*\]|&[-+=~*]?[\w:.]*|\(\.+\)|[<>\u21ab]|\+[/.,\"!?^<+]*(?=\s|$)|(?<=\s)0(?=\w)|@[\w:$]+|[\u2308-\u230b\u2191\u2193]"
 )
+_FILLED_PAUSE = re.compile(r"(?<!\S)&-(?=\w)")
 _STAMP = re.compile(r"""<span[^>]*\sdata-timestamp=["']([\d.]+)["'][^>]*>.*?</span>""", re.DOTALL)
+_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _TAG = re.compile(r"<[^>]*>")
 _PARAGRAPH = ("<p>", "</p>", "<div>", "</div>")
 
@@ -26,12 +28,12 @@ _PARAGRAPH = ("<p>", "</p>", "<div>", "</div>")
 def chat(text: str) -> dict[str, Any]:
     """Read CHAT of the CHILDES and TalkBank corpora. Speakers have the names of @Participants, or else their codes.
 
-    Codes in brackets, events (&=laughs), unfinished marks and retracing signs are left out of the text; each main line
-    is in `extra` as it stands, with its dependent tiers (%mor, %gra, ...).
+    Codes in brackets, events (&=laughs), unfinished marks and retracing signs are left out of the text; filled pauses
+    (&-um) are words. Each main line is in `extra` as it stands, with its dependent tiers (%mor, %gra, ...).
 
     Source: MacWhinney, "Tools for Analyzing Talk, Part 1: The CHAT Transcription Format".
     """
-    names, headers, turns = dict[str, str](), dict[str, str](), list[SpokenTurn]()
+    names, headers, turns = dict[str, str](), dict[str, list[str]](), list[SpokenTurn]()
     lines = re.sub(r"\n[ \t]+", " ", text.replace("\r\n", "\n")).split("\n")
     for line in lines:
         mark, _, content = line.partition(":")
@@ -40,15 +42,16 @@ def chat(text: str) -> dict[str, Any]:
                 code, *parts = person.split()
                 names[code] = parts[0] if len(parts) > 1 else code
         if line.startswith("@") and content:
-            headers[mark[1:]] = content.strip()
+            headers.setdefault(mark[1:], []).append(content.strip())
         elif line.startswith("%") and turns:
             turns[-1].source[mark] = content.strip()  # type: ignore[index]
         elif line.startswith("*"):
             code, times = mark[1:], _BULLET.search(content)
-            spoken = one_line(_CODES.sub(" ", _BULLET.sub(" ", content)))
+            spoken = one_line(_CODES.sub(" ", _FILLED_PAUSE.sub("", _BULLET.sub(" ", content))))
             start, end = (int(times[1]), int(times[2])) if times else (None, None)
             turns.append(SpokenTurn(spoken, start, end, names.get(code, code), source={"chat": content.strip()}))
-    return {"headers": headers, **from_turns(turn for turn in turns if turn.text)}
+    once_or_more = {name: lines if len(lines) > 1 else lines[0] for name, lines in headers.items()}
+    return {"headers": once_or_more, **from_turns(turn for turn in turns if turn.text)}
 
 
 def transcriber(text: str) -> dict[str, Any]:
@@ -73,7 +76,9 @@ def transcriber(text: str) -> dict[str, Any]:
         part.tag.lower(): xml_fields(part) for part in root if part.tag not in ("Speakers", "Episode")
     }
     header["sections"] = [dict(part.attrib) for part in root.iter() if part.tag in ("Episode", "Section")]
-    return {"header": header, "speakers": list(people.values()), **dict(root.attrib), **from_turns(turns)}
+    fields = dict(root.attrib)
+    language = language_fields(fields.get(_LANGUAGE))
+    return {"header": header, "speakers": list(people.values()), **fields, **language, **from_turns(turns)}
 
 
 def _marks(turn: ET.Element) -> dict[str, Any]:
