@@ -110,6 +110,74 @@ def test_a_prefix_that_does_not_repeat_is_text(name: str) -> None:
     assert [turn[:2] for turn in turns][:2] == [(None, "Note: it rains"), (None, "a")]
 
 
+def _captions(texts: list[str], name: str) -> list[tuple[Any, ...]]:
+    """Return speaker and text of captions of one second, one every ten seconds."""
+    cues = [f"00:{n // 6:02}:{n % 6}0.000 --> 00:{n // 6:02}:{n % 6}1.000\n{text}\n" for n, text in enumerate(texts)]
+    text = "WEBVTT\n\n" + "\n".join(cues) if name == "a.vtt" else "\n".join(cues)
+    return [turn[:2] for turn in _turns(text, name)]
+
+
+@pytest.mark.parametrize("name", ["a.srt", "a.vtt"])
+@pytest.mark.parametrize(
+    "speaker",
+    [
+        "Müller, Jörg",
+        "Jane Doe, PhD",
+        "Bob | ACME",
+        "Anna [Host]",
+        "Anna she/her",
+        "Anna/Bob",
+        "Anna @ Acme",
+        "+49 30 555",
+    ]
+    + [
+        "X (she/her) (Host)",
+        "Anna \N{CAT}",
+        "\N{CAT} Anna",
+        "ann@acme.org",
+        "A B C D E F G H",
+        "Anna O. (de facto chair)",
+    ],
+)
+def test_a_name_may_have_any_characters(name: str, speaker: str) -> None:
+    """A prefix that repeats is a name whatever its characters, and its captions belong to nobody else."""
+    captions = _captions([f"{speaker}: a", "Bob Lee: b", f"{speaker}: c", "Bob Lee: d", f"{speaker}: e"], name)
+    assert captions == [(speaker, "a"), ("Bob Lee", "b"), (speaker, "c"), ("Bob Lee", "d"), (speaker, "e")]
+
+
+def test_a_name_that_occurs_once_may_have_any_characters_if_each_caption_has_one() -> None:
+    """A person who speaks once is not read as the person before."""
+    captions = _captions(["Müller, Jörg: a", "ann@acme.org: b", "Müller, Jörg: c"], "a.vtt")
+    assert captions == [("Müller, Jörg", "a"), ("ann@acme.org", "b"), ("Müller, Jörg", "c")]
+
+
+@pytest.mark.parametrize("size", [21, 200])
+def test_a_prefix_that_is_rare_is_text(size: int) -> None:
+    """A word with a colon that repeats in a lecture is no speaker."""
+    texts = [f"{'Example: ' * (n in (4, 9))}part {n}" for n in range(size)]
+    assert _captions(texts, "a.srt") == [(None, text) for text in texts]
+
+
+@pytest.mark.parametrize("text", ["Warning: wet floor", "Warning: wet floor\nMind the step"])
+def test_one_prefix_alone_is_text(text: str) -> None:
+    """A single prefix in a short file is no speaker."""
+    assert _captions(text.split("\n"), "a.srt") == [(None, line) for line in text.split("\n")]
+    assert [turn[:2] for turn in _turns(text, "a.txt")] == [(None, text.replace("\n", " "))]
+
+
+def test_one_prefix_among_names_is_text() -> None:
+    """A prefix that does not repeat and is not written like the names is text of the speaker before."""
+    captions = _captions(["ANNA: a", "BEN: b", "Warning: c", "ANNA: d", "BEN: e"], "a.srt")
+    assert captions == [("ANNA", "a"), ("BEN", "b"), ("BEN", "Warning: c"), ("ANNA", "d"), ("BEN", "e")]
+
+
+def test_a_label_does_not_last_past_another_prefix_that_repeats() -> None:
+    """Captions with a repeated prefix that is not read as a name, and those after them, belong to nobody."""
+    texts = ["<v Anna>a</v>", "b", "Example: c", *"defghijklm", "Example: n", "o"]
+    expected = [("Anna", "a"), ("Anna", "b"), *((None, text) for text in texts[2:])]
+    assert _captions(texts, "a.vtt") == expected
+
+
 def _leaves(value: Any) -> Iterator[str]:
     if isinstance(value, Mapping):
         for inner in value.values():
@@ -345,8 +413,8 @@ def test_what_chat_and_transcriber_say_of_a_recording_is_kept() -> None:
         ),
         (
             "a.otr",
-            '{"text": "<p><span data-timestamp=\\"1.5\\" class=\\"timestamp\\">0:01</span>Ann: Hi</p>", "media-time": 2}',
-            [("Ann", "Hi", 1500, None)],
+            '{"text": "<p><span data-timestamp=\\"1.5\\" class=\\"timestamp\\">0:01</span>Ann: Hi<br>Ann: Bye</p>", "media-time": 2}',
+            [("Ann", "Hi", 1500, None), ("Ann", "Bye", None, None)],
         ),
         ("a.otr", '{"text": "<p>No stamps</p>", "media": "x.mp3", "media-time": 2}', [(None, "No stamps", None, None)]),
     ],

@@ -519,9 +519,9 @@ def test_what_is_not_said_is_kept() -> None:
 
 def test_joined_captions_keep_what_each_had() -> None:
     """A turn of several captions has the identifiers of all."""
-    cues = "WEBVTT\n\na\n00:01.000 --> 00:02.000\nAnna: Hi\n\nb\n00:02.000 --> 00:03.000\nyou\n"
+    cues = "WEBVTT\n\na\n00:01.000 --> 00:02.000\nAnna: Hi\n\nb\n00:02.000 --> 00:03.000\nyou\n\nc\n00:09.000 --> 00:10.000\nAnna: Bye\n"
     with warnings.catch_warnings(action="ignore"):
-        (turn,) = json.loads(converted(cues.encode(), "a.vtt"))["utterances"]
+        turn, _ = json.loads(converted(cues.encode(), "a.vtt"))["utterances"]
     assert (turn["text"], turn["cues"]) == ("Hi you", [{"cue_id": "a"}, {"cue_id": "b"}])
 
 

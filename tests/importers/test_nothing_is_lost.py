@@ -57,7 +57,10 @@ _GRID = """"ooTextFile"
 "IntervalTier" "Ann Lee - phones" 0 20 1 11.5 11.6 "qqphone"
 """
 _OTR = json.dumps(
-    {"text": '<p><span class="timestamp" data-timestamp="11.5">0:11</span>Ann Lee: Good day</p>', "media": "qqmedia"}
+    {
+        "text": '<p><span class="timestamp" data-timestamp="11.5">0:11</span>Ann Lee: Good day<br>Ann Lee: Bye</p>',
+        "media": "qqmedia",
+    }
 )
 _STUDIO = json.dumps(
     [

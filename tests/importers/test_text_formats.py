@@ -39,17 +39,22 @@ def _rows(df: pd.DataFrame, *columns: str) -> list[list[Any]]:
 def test_srt_has_turns_and_words_share_their_times(tmp_path: Path) -> None:
     """Cues are turns; their words share the time by their number of characters, and have no confidence."""
     first = "1\r\n00:00:00,500 --> 00:00:01,250\r\nAnn: <i>Hi</i>\r\nthere.\r\n\r\n"
-    text = first + "2\r\n01:00:02,000 --> 01:00:02,500\r\nBye\r\n"
-    with pytest.warns(PayloadWarning, match="1 caption or line of 2 without a speaker got the speaker before"):
+    text = first + "2\r\n01:00:02,000 --> 01:00:02,500\r\nBye\r\n\r\n3\r\n01:00:08,000 --> 01:00:09,000\r\nAnn: So\r\n"
+    with pytest.warns(PayloadWarning, match="1 caption or line of 3 without a speaker got the speaker before"):
         tables = _load(tmp_path, "a.srt", b"\xef\xbb\xbf" + text.encode())
-    assert _rows(tables["utterances"]) == [["Ann", "Hi there.", 500, 1250], ["Ann", "Bye", 3_602_000, 3_602_500]]
+    assert _rows(tables["utterances"]) == [
+        ["Ann", "Hi there.", 500, 1250],
+        ["Ann", "Bye", 3_602_000, 3_602_500],
+        ["Ann", "So", 3_608_000, 3_609_000],
+    ]
     assert _rows(tables["words"]) == [
         ["Ann", "Hi", 500, 688],  # 750 ms for 2 and 6 characters
         ["Ann", "there.", 688, 1250],
         ["Ann", "Bye", 3_602_000, 3_602_500],
+        ["Ann", "So", 3_608_000, 3_609_000],
     ]
     assert tables["words"]["confidence"].isna().all()
-    assert tables["words"]["utterance_idx"].to_list() == [0, 0, 1]
+    assert tables["words"]["utterance_idx"].to_list() == [0, 0, 1, 2]
 
 
 def test_srt_of_the_library_srt_is_read(tmp_path: Path) -> None:
@@ -203,9 +208,13 @@ def test_what_cannot_be_joined_to_speakers_is_named(payload: Any, text: Any, sai
 
 def test_audacity_labels_have_turns(tmp_path: Path) -> None:
     """Labels with a name and a colon have a speaker; lines with frequencies are skipped."""
-    text = "0.500000\t1.250000\tAnn: Hi there.\n\\\t100.0\t200.0\n2.0\t2.5\tapplause\n"
+    text = "0.500000\t1.250000\tAnn: Hi there.\n\\\t100.0\t200.0\n2.0\t2.5\tapplause\n3\t4\tAnn: Bye.\n"
     turns = _load(tmp_path, "labels.txt", text)["utterances"]
-    assert _rows(turns) == [["Ann", "Hi there.", 500, 1250], [None, "applause", 2000, 2500]]
+    assert _rows(turns) == [
+        ["Ann", "Hi there.", 500, 1250],
+        [None, "applause", 2000, 2500],
+        ["Ann", "Bye.", 3000, 4000],
+    ]
     assert _rows(_load(tmp_path, "b.txt", "-0.5\t1.25\tHi\n")["utterances"]) == [[None, "Hi", -500, 1250]]
     with pytest.raises(PayloadError, match="line 2 must be start, end and label, between tabs, but is 'Bye'"):
         _load(tmp_path, "labels.txt", "0.5\t1.25\tHi\nBye\n")
@@ -257,10 +266,10 @@ def test_a_folder_of_files_is_added(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "a.srt").write_text("1\n00:00:00,500 --> 00:00:01,250\nHi\n")
     (folder / "b.ctm").write_text("x 1 0.0 0.5 one\ny 1 0.0 0.5 two\n")
-    (folder / "notes.txt").write_text("ANN: no\n")
+    (folder / "notes.txt").write_text("ANN: no\nANN: yes\n")
     corpus = voxframe.Corpus(tmp_path / "corpus")
     assert corpus.add(folder).added == 4
-    assert sorted(corpus.words()["text"]) == ["Hi", "no", "one", "two"]
+    assert sorted(corpus.words()["text"]) == ["Hi", "no", "one", "two", "yes"]
     originals = {corpus.raw.original(transcript_id) for transcript_id in corpus}
     assert originals == {(folder / name).read_bytes() for name in ("a.srt", "b.ctm", "notes.txt")}
 
@@ -319,13 +328,14 @@ def test_an_incomplete_textgrid_says_so(tmp_path: Path) -> None:
 
 def test_a_time_begins_a_turn_without_a_name() -> None:
     """In plain text, a line that begins with a time is a turn of its own; lines without one continue it."""
-    text = "Ann: Good morning.\n[0:01:15] Good night.\nSleep well."
+    text = "Ann: Good morning.\n[0:01:15] Good night.\nSleep well.\nAnn: Bye."
     for carry, speaker in ((True, "Ann"), (False, None)):
-        with pytest.warns(PayloadWarning, match="1 caption or line of 2") if carry else nullcontext():
+        with pytest.warns(PayloadWarning, match="1 caption or line of 3") if carry else nullcontext():
             turns = text_readers.plain(text, carry=carry)["utterances"]
         assert [(turn["speaker"], turn["text"]) for turn in turns] == [
             ("Ann", "Good morning."),
             (speaker, "Good night. Sleep well."),
+            ("Ann", "Bye."),
         ]
 
 

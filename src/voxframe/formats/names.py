@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from voxframe._text import PAUSE_MS, join_words, one_line, quantity, split_words
@@ -32,40 +33,75 @@ _SPELLINGS = {
     "timed": re.compile(rf"{_CHANGE}({NAME})(?=\s*[\[(]\s*{CLOCK}\s*[\])]:?\s+\S)\s*"),
     "tight": re.compile(rf"{_CHANGE}({NAME}):(?=[^\W\d])"),
 }
-_USUAL = ("label", "colon")
+_USUAL = (_SPELLINGS["label"], _SPELLINGS["colon"])
+#: Any characters before a colon, but for "(Anna):".
+_PREFIX = re.compile(rf"{_CHANGE}(?![\[(][^\[\]()]*[\])]\s*[:：])(\S[^:：\n]{{0,79}}?)\s?[:：]{_END}")
 _UNNAMED = re.compile(r"^\s*>{2,}\s*")
 _DASH = re.compile(r"^\s*[-–—]\s*(?=\S)")
 OTHER_NAME = "texts that are read with another speaker, because they have none or begin like a name"
 
 
-def spellings(texts: Sequence[str], size: int | None = None) -> tuple[str, ...]:
+def spellings(texts: Sequence[str], size: int | None = None) -> tuple[re.Pattern[str], ...]:
     """Return the spellings of names before texts, such as the lines of captions; `size` is the number of captions.
 
-    A capitalised name with a colon counts if one repeats, or if half of the texts have one. Other spellings count if a
-    quarter of the texts have them, and each name occurs twice on average: "(laughs)" and "note:" are no names.
+    Other spellings than labels and names with a colon count if a quarter of the texts have them, and each name occurs
+    twice on average: "(laughs)" and "note:" are no names.
     """
-    kinds, size = ["label"], size or len(texts)
+    forms, size = [_SPELLINGS["label"]], size or len(texts)
     for spelling in (*list(_SPELLINGS)[1:],):
-        open_texts = [text for text in texts if not split_name(text, kinds)[0]]
-        names = [match[1] for text in open_texts if (match := _SPELLINGS[spelling].match(text))]
-        different = len(set(names))
+        open_texts = [text for text in texts if not split_name(text, forms)[0]]
         if spelling == "colon":
-            is_used = different < len(names) or 2 * len(names) >= size
-        else:
-            is_used = 2 * different <= len(names) and 4 * len(names) >= size
-        kinds += [spelling] * (is_used and bool(names))
-    return tuple(kinds)
+            if names := _before_colons(open_texts, size):
+                forms.append(re.compile(rf"{_CHANGE}({'|'.join(map(re.escape, names))})\s?[:：]{_END}"))
+            continue
+        found = [match[1] for text in open_texts if (match := _SPELLINGS[spelling].match(text))]
+        if found and 2 * len(set(found)) <= len(found) and 4 * len(found) >= size:
+            forms.append(_SPELLINGS[spelling])
+    return tuple(forms)
 
 
-def split_name(text: str, forms: Sequence[str] = _USUAL) -> tuple[str | None, str]:
+def _prefixes(texts: Sequence[str]) -> Counter[str]:
+    """Count what can be a name before a colon: capitalised names, and others that repeat or if each text has one."""
+    counts = Counter(match[1] for text in texts if (match := _PREFIX.match(text)))
+    names = {match[1] for text in texts if (match := _SPELLINGS["colon"].match(text))}
+    is_everywhere = counts.total() == len(texts)
+    for prefix, count in list(counts.items()):
+        if prefix not in names and (_is_sentence(prefix) or not (is_everywhere or count > 1)):
+            del counts[prefix]
+    return counts
+
+
+def _is_sentence(prefix: str) -> bool:
+    """Return True if a prefix begins with a word in lower case, which is no address."""
+    first = prefix.split(maxsplit=1)[0]
+    return first[0].islower() and re.fullmatch(r"[\w'’\-]+", first) is not None
+
+
+def _before_colons(texts: Sequence[str], size: int) -> set[str]:
+    """Return the names before colons.
+
+    Prefixes that repeat are names if a quarter of the texts have a prefix, or a twentieth if two of them repeat. Others
+    are names beside them, written alike, if half of the texts have a prefix. If none repeats, two are needed.
+    """
+    counts = _prefixes(texts)
+    repeated = {prefix for prefix, count in counts.items() if count > 1}
+    total = counts.total()
+    names = repeated if (20 if len(repeated) > 1 else 4) * total >= size else set[str]()
+    if total > 1 and 2 * total >= size:
+        is_upper = [prefix.isupper() for prefix in repeated]
+        names |= {prefix for prefix in counts if not repeated or prefix.isupper() in is_upper}
+    return names
+
+
+def split_name(text: str, forms: Sequence[re.Pattern[str]] = _USUAL) -> tuple[str | None, str]:
     """Split "Ann: Yes" into name and text. The name is None if there is none, and "" after ">>", another speaker.
 
     Example:
         >>> split_name("[SPEAKER_00]: Good day"), split_name("at 10: 30")
         (('SPEAKER_00', 'Good day'), (None, 'at 10: 30'))
     """
-    for spelling in forms:
-        if match := _SPELLINGS[spelling].match(text):
+    for form in forms:
+        if match := form.match(text):
             return one_line(next(filter(None, match.groups()))) or None, one_line(text[match.end() :])
     spoken = _UNNAMED.sub("", text)
     return None if spoken == text else "", one_line(spoken)
@@ -104,18 +140,19 @@ def with_names(turns: Sequence[SpokenTurn], *, carry: bool) -> list[SpokenTurn]:
     """Return turns with the names before their texts as speakers. A name lasts until the next one.
 
     Each line of a text that begins with a name, and each of several with a dash, is a turn with the times of the
-    whole.
+    whole. A name does not last past a text with a prefix that repeats, but is not read as a name.
 
     Args:
         carry: Give turns without a name the name before them, and warn how many these are.
     """
-    unnamed = [turn for turn in turns if turn.speaker is None]
-    forms = spellings([line for turn in unnamed for line in turn.text.split("\n")], len(unnamed))
+    lines = [line for turn in turns if turn.speaker is None for line in turn.text.split("\n")]
+    forms, prefixes = spellings(lines, len(turns)), _prefixes(lines)
     named, name, carried = list[SpokenTurn](), None, 0
     parts = [part for turn in turns for part in _parts(turn, forms)]
     for turn in parts:
         speaker, text = turn.speaker, turn.text
-        goes_on = speaker is None and name is not None and carry
+        is_other = (prefix := _PREFIX.match(text)) is not None and prefixes[prefix[1]] > 1
+        goes_on = speaker is None and name is not None and carry and not is_other
         carried += goes_on
         name = name if goes_on else speaker or None
         placed = turn._replace(speaker=name, words=[word._replace(speaker=name) for word in turn.words])
@@ -139,7 +176,7 @@ def without_heading(turns: list[SpokenTurn]) -> dict[str, str]:
     return {"heading": turns.pop(0).text} if is_headed and (turns[0].speaker, turns[0].start) == (None, None) else {}
 
 
-def _parts(turn: SpokenTurn, forms: Sequence[str]) -> Iterator[SpokenTurn]:
+def _parts(turn: SpokenTurn, forms: Sequence[re.Pattern[str]]) -> Iterator[SpokenTurn]:
     """Yield the parts of a turn that begin with a name or a dash, with the name as speaker."""
     if turn.speaker is not None:
         yield turn._replace(text=one_line(turn.text))

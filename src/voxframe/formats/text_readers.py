@@ -174,7 +174,7 @@ def plain(text: str, *, carry: bool = True) -> dict[str, Any]:
     return extra | from_turns(with_names([turn for turn in turns if turn.text], carry=carry))
 
 
-def _line(text: str, forms: Sequence[str]) -> _Line:
+def _line(text: str, forms: Sequence[re.Pattern[str]]) -> _Line:
     """Return the times, the name and the rest of a line."""
     if in_words := _IN_WORDS.fullmatch(text):
         hours, minutes, seconds = (int(part or 0) for part in in_words.groups())
