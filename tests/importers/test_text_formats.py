@@ -690,3 +690,24 @@ def test_a_file_is_bytes_and_a_name(data: Any, name: Any) -> None:
     """Text instead of bytes, and a name that is no text, are refused."""
     with pytest.raises(PayloadError, match="a file is given as its bytes and its name, not as"):
         converted(data, name)
+
+
+def test_short_answers_are_turns_and_words_without_a_known_name_are_words(tmp_path: Path) -> None:
+    """A speaker with answers of one word beside another's talk has turns; words that a turn consists of are in it."""
+
+    def turns_of(tiers: dict[str, list[tuple[float, float, str]]]) -> pd.DataFrame:
+        grid = praatio.textgrid.Textgrid()
+        for name, entries in tiers.items():
+            grid.addTier(IntervalTier(name, entries, 0, 12))
+        grid.save(str(tmp_path / "a.TextGrid"), format="long_textgrid", includeBlankSpaces=True)
+        return voxframe.load_utterances(tmp_path / "a.TextGrid", corpus=None)
+
+    text = "I tell you part of it".split()
+    talk = [(2.0 * n, 2.0 * n + 1, " ".join(text)) for n in range(6)]
+    answers = [(2 * n + 1.2, 2 * n + 1.6, "yeah") for n in range(6)]
+    turns = turns_of({"Bob": talk, "Ann": answers})
+    assert turns.groupby("speaker").size().to_dict() == {"Ann": 6, "Bob": 6}
+    words = [(low + n / 6, low + (n + 1) / 6, word) for low, _, _ in talk for n, word in enumerate(text)]
+    turns = turns_of({"ORT": words, "Bob": talk})
+    assert turns["speaker"].tolist() == ["Bob"] * 6
+    assert turns["word_count"].tolist() == [6] * 6

@@ -212,9 +212,11 @@ def _joined(tiers: Sequence[Tier]) -> dict[str, Any]:
         elif not (_PHONES.search(tier.name) and {_PHONES.sub("", tier.name).casefold(), ""} & aligned):
             others.append(tier)
     free = {speaker: placed for speaker, placed in free.items() if placed}
+    guessed = list[list[_Placed]]()  # they may as well be short turns
     if not free:
         for tier in filter(_are_words, others):
-            words.setdefault((tier.speaker, ""), []).extend(_placed(tier))
+            guessed.append(list(_placed(tier)))
+            words.setdefault((tier.speaker, ""), []).extend(guessed[-1])
         others = [tier for tier in others if not _are_words(tier)]
     for in_turn in chain(words.values(), free.values()):
         in_turn.sort(key=lambda placed: placed.low)
@@ -222,7 +224,8 @@ def _joined(tiers: Sequence[Tier]) -> dict[str, Any]:
     for tier in others:
         turns = []
         bound = [words[key] for key in words if key[0] in (tier.name, tier.speaker)]
-        candidates = [*bound, *([item for item in placed if id(item) not in held] for placed in free.values())]
+        unheld = ([item for item in placed if id(item) not in held] for placed in (*free.values(), *guessed))
+        candidates = [*bound, *unheld]
         for low, _, (text, start, end, _, speaker, *_) in _placed(tier):
             turn = SpokenTurn(text, start, end, speaker)
             turns.append((low, turn, _inside(turn, candidates)))
@@ -231,23 +234,27 @@ def _joined(tiers: Sequence[Tier]) -> dict[str, Any]:
         if free and not bound and (layered or 2 * with_words < len(turns)):
             continue
         held.update(id(item) for _, _, inside in turns for item in inside)
-        spoken += [(low, _with_words(turn, inside)) for low, turn, inside in turns]
+        spoken += [(low, _with_words(turn, inside, guessed)) for low, turn, inside in turns]
     if not spoken:
         placed = sorted(chain.from_iterable((free or words).values()), key=lambda p: p.low)
         return from_words([item.word for item in placed], **_unused(tiers, [item.word for item in placed]))
-    rest = [item for item in chain.from_iterable(free.values()) if id(item) not in held]
+    rest = [item for item in chain(*guessed, *free.values()) if id(item) not in held]
     spoken += _outside([turn for _, turn in spoken], rest)
     turns_in_order = [turn for _, turn in sorted(spoken, key=lambda item: item[0])]
     spans: list[SpokenWord | SpokenTurn] = [*(word for turn in turns_in_order for word in turn.words), *turns_in_order]
     return from_turns(turns_in_order, **_unused(tiers, spans))
 
 
-def _with_words(turn: SpokenTurn, inside: Sequence[_Placed]) -> SpokenTurn:
-    """Return a turn with its words, spelled as in the turn if it has as many, and one speaker for all."""
+def _with_words(turn: SpokenTurn, inside: Sequence[_Placed], guessed: Sequence[Sequence[_Placed]]) -> SpokenTurn:
+    """Return a turn with its words, spelled as in the turn if it has as many, and one speaker for all.
+
+    The speaker is that of the words, unless they are of a tier that was guessed to have words.
+    """
     if not inside:
         return turn
     spoken, texts = [item.word for item in inside], turn.text.split()
-    speaker = spoken[0].speaker or turn.speaker
+    is_guessed = any(placed is inside[0] for tier in guessed for placed in tier)
+    speaker = turn.speaker if is_guessed else spoken[0].speaker or turn.speaker
     if len(texts) != len(spoken):
         texts = [word.text for word in spoken]
     words = [word._replace(text=text, speaker=speaker) for word, text in zip(spoken, texts, strict=True)]
