@@ -27,7 +27,7 @@ from voxframe.formats.documents import has_speech
 from voxframe.formats.payload import tracked, unread
 from voxframe.formats.rows import from_table
 from voxframe.formats.scoring import with_speakers
-from voxframe.formats.whisper import is_spoken, names_beside
+from voxframe.formats.whisper import is_spoken, language_of, names_beside
 from voxframe.validators import shown
 
 __all__ = ["SUFFIXES", "converted", "from_table", "with_speakers"]
@@ -230,7 +230,7 @@ def _whole(read: Callable[[Any], Any], document: Any, envelope: Mapping[str, Any
         for _, payload in found if isinstance(found, list) else [("", found)]:
             for row in (*payload["words"], *(payload.get("utterances") or ())):
                 row["speaker"] = names.get(row["speaker"], row["speaker"])
-    rest = unread(document, of_item=False)
+    rest = language_of(envelope) | unread(document, of_item=False)
     if envelope:
         rest["envelope"] = envelope
     if isinstance(found, list):

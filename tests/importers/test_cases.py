@@ -331,6 +331,15 @@ _TRS = """<?xml version="1.0" encoding="UTF-8"?>
 </Section></Episode></Trans>"""
 
 
+def test_what_stands_beside_the_segments_of_a_service_is_used() -> None:
+    """A language in any spelling beside the segments is that of the transcript; ids of participants are speakers."""
+    row = {"ParticipantId": "agent", "Content": "Good day to you.", "BeginOffsetMillis": 0, "EndOffsetMillis": 900}
+    document = {"LanguageCode": "es-US", "JobStatus": "COMPLETED", "Transcript": [row]}
+    payload = json.loads(converted(json.dumps(document).encode()))
+    assert payload["language_code"] == "es_us"
+    assert payload["utterances"][0]["speaker"] == "agent"
+
+
 def test_what_chat_and_transcriber_say_of_a_recording_is_kept() -> None:
     """Headers that repeat are a list, filled pauses are words, and the language is that of the transcript."""
     chat = "@UTF8\n@Begin\n@ID:\teng|x|CHI|2;06.|\n@ID:\teng|x|MOT||\n*MOT:\tand &-um then &=laughs &+st stop .\n@End\n"

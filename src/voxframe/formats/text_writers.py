@@ -50,9 +50,9 @@ def txt(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
         ExportWarning: Plain text cannot hold a value.
 
     Example:
-        >>> words = pd.DataFrame({"transcript_id": "t", "text": ["Hi!"], "start_ms": 0, "end_ms": 900, "speaker": "A"})
-        >>> txt(words)
-        '[0:00:00] A: Hi!\n'
+        >>> turns = pd.DataFrame({"text": ["Hi!", "Yes."], "start_ms": [0, 2000], "end_ms": [900, 2900]})
+        >>> txt(turns.assign(transcript_id="t", speaker=["A", "B"]))
+        '[0:00:00] A: Hi!\n[0:00:02] B: Yes.\n'
     """
     with counted(losses, "txt") as lost:
         found = _turns(df, "txt", lost)
@@ -199,11 +199,15 @@ def srt(df: pd.DataFrame, *, chars: int = DEFAULT_CHARS, speakers: bool = True, 
         ExportWarning: SRT cannot hold a value.
 
     Example:
-        >>> words = pd.DataFrame({"transcript_id": "t", "text": ["Hi!"], "start_ms": 0, "end_ms": 400, "speaker": "A"})
-        >>> print(srt(words), end="")
+        >>> turns = pd.DataFrame({"text": ["Hi!", "Yes."], "start_ms": [0, 2000], "end_ms": [400, 2900]})
+        >>> print(srt(turns.assign(transcript_id="t", speaker=["A", "B"])), end="")
         1
         00:00:00,000 --> 00:00:00,800
         A: Hi!
+        <BLANKLINE>
+        2
+        00:00:02,000 --> 00:00:02,900
+        B: Yes.
     """
     checked("speakers", speakers, Boolean())
     with counted(losses, "srt") as lost:

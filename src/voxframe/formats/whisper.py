@@ -49,8 +49,10 @@ _START_MS, _END_MS, _LENGTH_MS = (
 )
 _SURE = ("probability", "score", "confidence", "conf", "p")
 _SPEAKER = (
-    "speaker_name display_name person_name speaker speaker_label speaker_id spk spkr participant participant_role voice"
+    "speaker_name display_name person_name speaker speaker_label speaker_id spk spkr participant participant_id "
+    "participant_role voice"
 ).split()
+_LANGUAGE = ("language", "language_code", "languagecode")
 _NAME_TABLES = frozenset({"speakers", "speakernames", "speakermap", "speakerlabels", "participants"})
 _LISTS = "segments chunks utterances items lines transcript result results word_segments words".split()
 #: Characters per second between those of speech and those of times in milliseconds that are read as seconds.
@@ -86,7 +88,7 @@ def _segments(document: Document, name: str, items: Sequence[Document]) -> dict[
         start, end = _times(item, unit)
         turns.append(SpokenTurn(str(text), start, end, speaker, words, _sure(item), label(item.get("channel")), item))
     fields = {"text": str(document.get("text") or "").strip(), "audio_duration": number(document.get("duration"))}
-    fields |= language_fields(document.get("language"))
+    fields |= language_of(document)
     beside = document.get("words") if name != "words" else ()
     words = [_word(word, unit, None) for word in beside or () if isinstance(word, Mapping)]
     if words and not turns:
@@ -155,6 +157,11 @@ def _is_native(document: Document, name: str) -> bool:
     ]
     is_slow = 0 < sum(length for length, _ in spans) < sum(letters for _, letters in spans)
     return not is_slow and "words" in (name, *items[0])
+
+
+def language_of(document: Document) -> dict[str, Any]:
+    """Return the language that a document states, as fields of a payload."""
+    return language_fields(first(document, _LANGUAGE))
 
 
 def first(item: Document, names: Sequence[str]) -> Any:
