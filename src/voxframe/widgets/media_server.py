@@ -1,4 +1,4 @@
-"""How a browser gets a recording; it fetches only the parts it plays, and no recording is stored in a notebook.
+"""Addresses of recordings for a browser, which fetches only the parts it plays. Notebooks hold no recording.
 
 1. A file in the folder that Jupyter serves has a URL there (`files/...`), which also works from another machine.
 2. Every file has a URL on a small server in this process, on loopback only: for pages of this machine.
