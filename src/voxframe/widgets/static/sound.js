@@ -36,6 +36,7 @@ class Sound extends EventTarget {
     this.asked = false; // true from the request to play until it plays or is paused
     this.inKernel = false; // true until the recording was fetched from the kernel
     this.parts = null;
+    this.held = false; // true if the first part was received, and the others are loaded when it is to play
     for (const name of ["play", "pause", "ended", "seeked", "loadedmetadata", "durationchange", "waiting", "playing"])
       this.audio.addEventListener(name, () => this.tell());
     this.audio.addEventListener("loadedmetadata", () => {
@@ -75,8 +76,11 @@ class Sound extends EventTarget {
   next() {
     const url = this.tries.shift();
     this.inKernel = url === KERNEL;
-    if (this.inKernel) this.audio.removeAttribute("src");
-    else if (url) this.audio.src = url;
+    if (this.inKernel) { // the first part at once: it is all of a short recording, or of a damaged one
+      this.audio.removeAttribute("src");
+      this.parts = [];
+      this.load();
+    } else if (url) this.audio.src = url;
     else if (this.given) {
       this.audio.removeAttribute("src");
       this.fault = "This browser cannot play the recording: it cannot be reached, or its format is not supported.";
@@ -97,6 +101,8 @@ class Sound extends EventTarget {
     if (!this.inKernel || from !== this.parts?.reduce((sum, part) => sum + part.byteLength, 0)) return; // of another page
     if (part.byteLength) this.parts.push(part);
     if (part.byteLength && from + part.byteLength < size) {
+      this.held = !this.asked;
+      if (this.held) return;
       const percent = Math.floor((100 * this.load()) / size);
       this.dispatchEvent(new CustomEvent("notice", { detail: `Loading the recording from the kernel: ${percent} %` }));
       return;
@@ -132,9 +138,8 @@ class Sound extends EventTarget {
     this.asked = true;
     this.silenceOthers();
     if (this.inKernel) {
-      if (this.parts) return; // it plays when it is complete
-      this.parts = [];
-      this.load();
+      if (this.held) this.load(); // it plays when it is complete
+      this.held = false;
       this.dispatchEvent(new CustomEvent("notice", { detail: "Loading the recording from the kernel" }));
       return;
     }
