@@ -26,7 +26,7 @@ timeline = voxframe.Timeline(voxframe.load_utterances(corpus.raw.get("interview"
 player.link(timeline)
 display(player, timeline)""",
     'other = voxframe.TranscriptPlayer("panel", "panel.flac", corpus=corpus, title="Panel")\nother',
-    "Audio(url=player._sources[-1], embed=False)",
+    "Audio(url=next(source for source in player._sources if source.startswith('http')), embed=False)",
     """
 recordings = {name: f"{name}.flac" for name in ("interview", "panel")}
 search = voxframe.WordSearch(corpus, audio=recordings, query="trees")
