@@ -25,8 +25,9 @@ from voxframe.measures import defines
 from voxframe.validators import Integer, Number, checked, name_list
 
 _COUNTS = ("ngram", "count", "transcripts")
-#: Function words as n-grams spell them, without words that also have a meaning of their own.
+#: Words of FUNCTION_WORDS that also have a meaning of their own.
 _CONTENT = frozenset("good little people right thank thanks think want".split())
+#: Contractions of function words, as n-grams spell them.
 _CONTRACTIONS = frozenset(
     "aint arent cant couldnt didnt doesnt dont hadnt hasnt havent heres hes hows im isnt itd itll ive lets mustnt "
     "neednt oughtnt shes shouldnt thatd thatll thats theres theyd theyll theyre theyve wasnt werent weve whats wheres "
