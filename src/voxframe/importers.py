@@ -37,7 +37,8 @@ _JSON = (b"{", b"[")  # first characters of payloads
 _PACKED = re.compile(r"\.(gz|zst)$", re.IGNORECASE)
 _SIGNS = (b"WEBVTT", b"ooText", b"<ANNOTATION", b"-->", b"@UTF8", b"<Trans", b"[Script Info]", b"/ttml")
 #: Fields of engines with spoken text.
-_ROW_FIELDS = frozenset({"text", "body", "words", "word", "transcript", "annotations", "predictions", "timestamp"})
+_TASK_FIELDS = frozenset({"annotations", "predictions", "annotation_id"})  # of Label Studio
+_ROW_FIELDS = _TASK_FIELDS | {"text", "body", "words", "word", "transcript", "timestamp"}
 _TIME = re.compile("start|begin|from|offset|time")
 _TEXT_FIELDS = ("text", "word", "punctuated_word", "content", "value", "transcript", "full_transcript")
 _NULL_TEXT = re.compile(rf'"(?:{"|".join(_TEXT_FIELDS)})"\s*:\s*null'.encode())
@@ -104,12 +105,22 @@ def converted(data: bytes, name: str = "", *, carry: bool | None = None) -> byte
             f"a file named {stem} without speakers and times describes others; rename it if it is a transcript"
         )
     _warn_of_times([payload for _, payload in found] if isinstance(found, list) else [found], format_name)
-    mark = hashlib.sha256(data).hexdigest()[:8]
     named = found if isinstance(found, list) else [(stem, found)]
-    several = [_encoded(payload, f"{recording}-{mark}", format_name) for recording, payload in named]
+    named = [(f"{stem}-{own}" if own.isdecimal() and len(named) > 1 else own, payload) for own, payload in named]
+    several = [_encoded(payload, f"{own}{_mark(data)}", format_name) for own, payload in named]
     if not several:
         raise PayloadError(f"the file has the form of {format_name}, but no words; check that it is complete")
     return several[0] if len(several) == 1 else b"[" + b",".join(several) + b"]"
+
+
+def recording_of(transcript_id: str, data: bytes) -> str:
+    """Return the name that one of several transcripts in a file has there, given its id and the content of the file."""
+    return transcript_id.removesuffix(_mark(data))
+
+
+def _mark(data: bytes) -> str:
+    """Return the end of ids of transcripts from files that have none."""
+    return f"-{hashlib.sha256(data).hexdigest()[:8]}"
 
 
 def _warn_of_times(payloads: list[dict[str, Any]], format_name: str) -> None:
@@ -179,7 +190,7 @@ def _engine_of(document: Any) -> tuple[str, Callable[[], Any]] | None:
         readers = [read for _, read in parts]
         return parts[0][0], readers[0] if len(parts) == 1 else partial(_several, readers)
     if isinstance(document, list):
-        tasks = [row for row in document if isinstance(row, dict) and row.keys() & {"annotations", "predictions"}]
+        tasks = [row for row in document if isinstance(row, dict) and row.keys() & _TASK_FIELDS]
         document = {"tasks": document} if tasks else {"segments": document}
     if not isinstance(document, Mapping):
         return None

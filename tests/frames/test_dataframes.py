@@ -13,6 +13,7 @@ from tests.benchmarks.peers import with_json
 
 from voxframe import frames
 from voxframe._arrow import TEXT_DTYPE
+from voxframe.analysis.recordings import add_recordings
 from voxframe.schema import JOBS, RESPONSES, STREAM, TABLES, TRANSCRIPT_TABLES, Table
 
 RAW = payload(300, seed=2)
@@ -94,13 +95,15 @@ def test_writing_to_a_frame_changes_nothing_else() -> None:
         pd.testing.assert_frame_equal(df, second[name])
 
 
-def test_text_original_can_be_added_at_once_or_later() -> None:
+@pytest.mark.parametrize("names", [{}, {"a": "call"}])
+def test_columns_of_loaders_can_be_added_at_once_or_later(names: dict[str, str]) -> None:
     """Both give the same columns, dtypes and values for every table, with rows and without."""
     for arrays in frames.transcript_arrays(RAW), frames.transcript_arrays(b'{"id": "a", "words": []}'):
-        at_once, later = frames.all_to_pandas(arrays, text_original=True), frames.all_to_pandas(arrays)
+        at_once, later = frames.all_to_pandas(arrays, recordings=names), frames.all_to_pandas(arrays)
         for name, df in later.items():
-            pd.testing.assert_frame_equal(at_once[name], frames.with_text_original(df, name))
-        assert at_once["words"].columns[3:5].to_list() == ["text", "text_original"]
+            add_recordings(expected := frames.with_text_original(df, name), names)
+            pd.testing.assert_frame_equal(at_once[name], expected)
+        assert at_once["words"].columns[:2].to_list() == ["transcript_id", "recording"]
 
 
 def test_renaming_the_columns_of_one_frame_leaves_others() -> None:

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import voxframe
-from voxframe.errors import OptionError, PayloadWarning
+from voxframe.errors import OptionError, PayloadError, PayloadWarning
 from voxframe.importers import converted, from_table
 
 _CASES = Path(__file__).parent / "cases"
@@ -348,6 +348,8 @@ def test_what_chat_and_transcriber_say_of_a_recording_is_kept() -> None:
     assert payload["utterances"][0]["text"] == "and um then stop ."
     trs = _TRS.replace('<Trans audio_filename="x">', '<Trans audio_filename="x" xml:lang="fr">')
     assert json.loads(converted(trs.encode(), "a.trs"))["language_code"] == "fr"
+    german = chat.replace("@Begin", "@Begin\n@Languages:\tdeu, eng")
+    assert json.loads(converted(german.encode(), "a.cha"))["language_code"] == "de"
 
 
 @pytest.mark.parametrize(
@@ -440,6 +442,61 @@ def test_tiers_of_words_are_no_speakers() -> None:
     assert _rows(words, "text", "speaker") == [("good", None), ("day", None)]
 
 
+@pytest.mark.parametrize(("tier", "speaker"), [("sentence", None), ("default", None), ("Ann - utterances", "Ann")])
+def test_tiers_of_sentences_name_no_speaker(tier: str, speaker: str | None) -> None:
+    """A tier named by what it has gives turns without a speaker, or with the one before that name."""
+    text = f'"ooTextFile short"\n"TextGrid"\n0 2\n<exists>\n1\n"IntervalTier" "{tier}" 0 2 1 0 1 "good day"\n'
+    assert _turns(text, "a.TextGrid") == [(speaker, "good day", 0, 1000)]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "hyp.json",
+            json.dumps(
+                [
+                    {"session_id": session, "speaker": "A", "words": "good day", "start_time": 0, "end_time": 1}
+                    for session in ("S01", "S02")
+                ]
+            ),
+        ),
+        ("hyp.ctm", "S01 1 0.0 0.5 hi\nS02 1 0.0 0.5 ho\n"),
+    ],
+)
+def test_recordings_of_one_file_have_their_own_names(tmp_path: Path, name: str, text: str) -> None:
+    """Loaders and a corpus name several transcripts of a file as the file does."""
+    (tmp_path / name).write_text(text)
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.add(tmp_path / name)
+    for table in (voxframe.load_transcripts(tmp_path / name), corpus.table("transcripts")):
+        assert sorted(table["recording"]) == ["S01", "S02"]
+
+
+def test_a_dash_before_a_voice_tag_is_no_word() -> None:
+    """Each of two speakers of a caption may have a dash before the tag; a dash in the text stays."""
+    text = (
+        "WEBVTT\n\n00:01.000 --> 00:03.000\n- <v Ann>One\n- <v Bob>Two\n\n00:04.000 --> 00:05.000\n<v Ann>Six - ten\n"
+    )
+    assert [turn[:2] for turn in _turns(text, "a.vtt")] == [("Ann", "One"), ("Bob", "Two"), ("Ann", "Six - ten")]
+
+
+def test_frames_after_a_point_are_read_as_frames() -> None:
+    """If none of many times has more than 29 after the point, these are frames, 30 a second; else hundredths."""
+    lines = [f"[00:00:{5 * n:02}.{3 * n:02}] Ann: number {n}\n" for n in range(1, 10)]
+    assert [turn[2] for turn in _turns("".join(lines), "a.txt")] == [5000 * n + 100 * n for n in range(1, 10)]
+    lines[-1] = lines[-1].replace("45.27", "45.30")
+    assert _turns("".join(lines), "a.txt")[0][2] == 5030
+
+
+def test_ends_that_are_not_in_a_file_are_reported() -> None:
+    """Measures warn of turns that end where the next begins, because their file has only starts."""
+    text = "".join(f"{name} 0:{at:02}\nGood day to you.\n\n" for name, at in zip("ABAB", (1, 5, 9, 13), strict=True))
+    turns = voxframe.load_utterances(converted(text.encode(), "otter.txt")).dropna(subset=["end_ms"])
+    with pytest.warns(UserWarning, match="^talk_time: 3 of 3 turns lack a start or an end in their source"):
+        voxframe.analysis.talk_time(turns)
+
+
 def test_a_table_of_turns(tmp_path: Path) -> None:
     """A DataFrame with other column names, and our own TSV of words, come back; other columns are kept."""
     df = pd.DataFrame({"Who": ["Ann", None], "Said": ["Good day.", "Yes?"], "T": [1.5, 2], "Mood": ["glad", None]})
@@ -454,6 +511,14 @@ def test_a_table_of_turns(tmp_path: Path) -> None:
     assert _rows(again, *columns) == _rows(words, *columns)
     with pytest.raises(OptionError, match="the table has no column 'X'; it has Who, Said, T, Mood"):
         from_table(df, columns={"text": "X"})
+    with pytest.raises(OptionError, match=r"the table has no column with text, .*; its columns are Who, T"):
+        voxframe.analyze(df[["Who", "T"]])
+
+
+def test_numbers_of_speakers_beside_missing_ones() -> None:
+    """A DataFrame has them as 1.0 and NaN; the labels are whole numbers."""
+    (payload,) = from_table(pd.DataFrame({"speaker": [1.0, None, 2.0], "text": ["good day", "and so", "on it"]}))
+    assert [turn["speaker"] for turn in payload["utterances"]] == ["1", None, "2"]
 
 
 def test_a_table_with_durations_as_times() -> None:
@@ -483,3 +548,16 @@ def test_tasks_of_label_studio() -> None:
     }
     text = voxframe.export.label_studio(pd.DataFrame(turns))
     assert _turns(text, "tasks.json") == [("A", "Hi.", 0, 800), ("B", "Yes.", 900, 1500)]
+
+
+@pytest.mark.parametrize("texts", [["Good morning.", "Hello to you."], "Good morning."])
+def test_the_short_export_of_label_studio(texts: list[str] | str) -> None:
+    """JSON-MIN has the regions of a task and, beside them, a list of their texts, or one text."""
+    regions = [{"start": 0.5, "end": 2, "labels": ["Ann"]}, {"start": 2.5, "end": 4, "labels": ["Bob"]}]
+    regions = regions[: 1 if isinstance(texts, str) else 2]
+    about = {"annotator": 1, "annotation_id": 7, "created_at": "2024-01-01 10:00 CET", "lead_time": 1.5}
+    task = {"audio": "/data/upload a b c.wav", "id": 5, "labels": regions, "transcription": texts, **about}
+    expected = [("Ann", "Good morning.", 500, 2000), ("Bob", "Hello to you.", 2500, 4000)]
+    assert _turns(json.dumps([task]), "tasks.json") == expected[: len(regions)]
+    with pytest.raises(PayloadError, match="JSON-MIN does not say which region a text is of"):
+        converted(json.dumps([task | {"transcription": ["a b", "c", "d"]}]).encode(), "tasks.json")

@@ -17,6 +17,7 @@ from voxframe.errors import ExportWarning, MissingExtraError, PayloadWarning
 from voxframe.export import FORMATS
 from voxframe.formats import FORMATS as ALL
 from voxframe.formats import SPEECH_FORMATS, TABLE_FORMATS
+from voxframe.formats.result import LENGTHENED
 from voxframe.schema import TRANSCRIPT_TABLES
 
 _SPOKEN = [
@@ -70,7 +71,17 @@ def test_a_transcript_comes_back_in_every_format(tmp_path: Path, form: str, wher
         kept = ["text", "speaker"]
     expected = _rows(first.table(table).sort_values(["transcript_id", "start_ms"], kind="stable"), kept)
     assert _rows(second.table(table).sort_values(["transcript_id", "start_ms"], kind="stable"), kept) == expected
-    assert not result.losses
+    assert not {reason: count for reason, count in result.losses.items() if reason != LENGTHENED}
+
+
+def test_turns_that_tsv_joins_are_counted(tmp_path: Path) -> None:
+    """A turn of words after a turn of the same speaker, or of nobody, is read as one with it."""
+    words = [{"text": f"w{n}", "start": n, "end": n + 1, "speaker": "A"} for n in range(3)]
+    turns = [{"text": w["text"], "start": w["start"], "end": w["end"], "speaker": "A", "words": [w]} for w in words]
+    table = voxframe.load_words({"id": "a", "utterances": turns})
+    with pytest.warns(ExportWarning, match="2 turns after one of the same speaker"):
+        voxframe.export.write(table, tmp_path / "a.tsv")
+    assert len(voxframe.load_utterances(tmp_path / "a.tsv")) == len(turns) - 2
 
 
 @pytest.mark.parametrize(

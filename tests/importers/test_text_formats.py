@@ -539,7 +539,7 @@ def test_dependent_tiers_of_eaf(tmp_path: Path) -> None:
     tiers += tier("Bob-text", "Bob-segments", [('ANNOTATION_ID="x" ANNOTATION_REF="b"', "Ja.")])
     text = f"<ANNOTATION_DOCUMENT><TIME_ORDER>{times}</TIME_ORDER>{tiers}</ANNOTATION_DOCUMENT>"
     tables = _load(tmp_path, "a.eaf", text)
-    assert _rows(tables["utterances"]) == [["Ann", "Und du selbst?", 500, 1250], ["Bob-segments", "Ja.", 2000, 3000]]
+    assert _rows(tables["utterances"]) == [["Ann", "Und du selbst?", 500, 1250], ["Bob", "Ja.", 2000, 3000]]
     assert _rows(tables["words"])[:3] == [
         ["Ann", "Und", 500, 750],
         ["Ann", "du", 750, 861],  # 500 ms for 2 and 7 characters

@@ -71,8 +71,19 @@ def test_measures_equal_those_of_one_machine(corpus: voxframe.Corpus) -> None:
         order = ["term", *theirs.columns.intersection(["transcript_id", "group", "speaker", "speaker_name"])]
         mine, theirs = (df.sort_values(order, ignore_index=True)[list(theirs.columns)] for df in (mine, theirs))
         pd.testing.assert_frame_equal(mine, theirs)
-    with pytest.raises(OptionError, match=r"by must name columns .*; about gives more columns"):
+    with pytest.raises(OptionError, match=r"by must name columns .*timing.*; about= gives more columns"):
         scale.counts(words, "la*", by="nothing")
+
+
+@pytest.mark.parametrize("by", ["month", pd.Grouper(key="day", freq="MS")])
+def test_counts_by_a_period_of_metadata(corpus: voxframe.Corpus, by: Any) -> None:
+    """Periods of a date that is a column of the words give what `Corpus.counts` gives."""
+    days = pd.to_datetime([f"2024-0{n % 3 + 1}-15" for n in range(len(corpus))])
+    corpus.metadata.set(pd.DataFrame({"transcript_id": corpus.ids(), "day": days}))
+    expected = corpus.counts("la*", by=by)
+    assert len(expected) == 3
+    mine = scale.counts(corpus.to_dask("words", metadata=True), "la*", by=by)
+    pd.testing.assert_frame_equal(mine[list(expected.columns)], expected)
 
 
 def test_measures_by_transcript_and_counts_of_words_are_exact(corpus: voxframe.Corpus) -> None:

@@ -65,14 +65,17 @@ def as_a_part() -> Iterator[None]:
         _IS_RUNNING.reset(token)
 
 
-def uses(*columns: str, needs: Sequence[str] = ()) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def uses(*columns: str, needs: Sequence[str] = (), empty: str = "") -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorate a measure or plot that leaves out rows with a null in these columns: one warning says how many and why.
+
+    Another warning counts turns whose ends are guessed, if the measure uses ends.
 
     Args:
         needs: Columns whose nulls are only named if the result has no rows.
+        empty: Why there are no rows if nothing is null, such as "no sentence ends with a question mark".
 
     Warns:
-        UserWarning: The measure cannot use some rows, or none.
+        UserWarning: The measure cannot use some rows, or has no rows from a table with rows.
     """
 
     def decorated(function: Callable[P, R]) -> Callable[P, R]:
@@ -83,27 +86,50 @@ def uses(*columns: str, needs: Sequence[str] = ()) -> Callable[[Callable[P, R]],
             with as_a_part():
                 found = function(*args, **options)
             is_empty = isinstance(found, pd.DataFrame) and found.empty
-            named = [*columns, *(needs if is_empty else ())]
             tables = [value for value in (*args, *options.values()) if isinstance(value, pd.DataFrame)]
-            tables = [table for table in tables if {*named} & {*table.columns}]
-            if not tables:
-                return found
-            unknown = pd.concat([table.reindex(columns=table.columns.intersection(named)).isna() for table in tables])
-            unknown = unknown.astype("boolean").fillna(False).astype(bool)  # a column that only another table has
-            if count := int(unknown.any(axis=1).sum()):
-                lacking = [name for name in named if name in unknown and unknown[name].any()]
-                what = dict.fromkeys("times" if name.endswith("_ms") else name for name in lacking)
-                empty = ", so that the result is empty" if is_empty and count == len(unknown) else ""
-                warnings.warn(
-                    f"{function.__name__}: {count:,} of {len(unknown):,} rows have no {' or '.join(what)} and are left "
-                    f"out{empty}",
-                    stacklevel=caller(),
-                )
+            why = _left_out(tables, columns, (*columns, *needs), is_empty=is_empty)
+            if is_empty and not why and empty and any(map(len, tables)):
+                why = [f"the result is empty, because {empty}"]
+            if "end_ms" in columns:
+                why += _guessed_ends(tables)
+            for reason in why:
+                warnings.warn(f"{function.__name__}: {reason}", stacklevel=caller())
             return found
 
         return with_warning
 
     return decorated
+
+
+def _left_out(
+    tables: Sequence[pd.DataFrame], columns: Sequence[str], needed: Sequence[str], *, is_empty: bool
+) -> list[str]:
+    """Say how many rows lack what a measure uses, or needs for a result."""
+    named = needed if is_empty else columns
+    tables = [table for table in tables if {*named} & {*table.columns}]
+    if not tables:
+        return []
+    unknown = pd.concat([table.reindex(columns=table.columns.intersection([*named])).isna() for table in tables])
+    unknown = unknown.astype("boolean").fillna(False).astype(bool)  # a column that only another table has
+    count = int(unknown.any(axis=1).sum())
+    lacking = [name for name in named if name in unknown and unknown[name].any()]
+    what = dict.fromkeys("times" if name.endswith("_ms") else name for name in lacking)
+    empty = ", so that the result is empty" if is_empty and count == len(unknown) else ""
+    reason = f"{count:,} of {len(unknown):,} rows have no {' or '.join(what)} and are left out{empty}"
+    return [reason] if count else []
+
+
+def _guessed_ends(tables: Sequence[pd.DataFrame]) -> list[str]:
+    """Say how many turns reach to the turn beside them, because their source has no ends."""
+    guessed, rows = 0, 0
+    for table in tables:
+        if {"utterance_idx", "timing"} <= {*table.columns} and "word_idx" not in table:
+            guessed, rows = guessed + int((table["timing"] == "shared").sum()), rows + len(table)
+    reason = (
+        f"{guessed:,} of {rows:,} turns lack a start or an end in their source and reach to the turn beside them, so "
+        "that their times include pauses (timing is 'shared')"
+    )
+    return [reason] if guessed else []
 
 
 def known_names(ids: Iterable[Any], *tables: pd.DataFrame | None) -> dict[Any, str]:

@@ -37,7 +37,7 @@ _DELIVERY = tuple(
 
 @takes_frames
 @keeps_recordings
-@uses("start_ms", "end_ms", needs=("text",))
+@uses("start_ms", "end_ms", needs=("text",), empty="no silence between words of one speaker is as long as min_ms")
 def pauses(words: pd.DataFrame, *, min_ms: float = SHORTEST_PAUSE_MS) -> pd.DataFrame:
     """Return the silent pauses of speakers.
 
@@ -84,7 +84,7 @@ def pauses(words: pd.DataFrame, *, min_ms: float = SHORTEST_PAUSE_MS) -> pd.Data
 
 @takes_frames
 @keeps_recordings
-@uses("start_ms", "end_ms", needs=("text",))
+@uses("start_ms", "end_ms", needs=("text",), empty="no sentence ends with a question mark")
 def questions(words: pd.DataFrame) -> pd.DataFrame:
     """Return the sentences that end with a question mark.
 
@@ -125,7 +125,7 @@ def questions(words: pd.DataFrame) -> pd.DataFrame:
 @takes_frames
 @defines("mean_confidence")
 @keeps_recordings
-@uses("confidence")
+@uses("confidence", empty="no word has a confidence under below=")
 def low_confidence(words: pd.DataFrame, *, below: float = 0.5) -> pd.DataFrame:
     """Return runs of words whose recognition confidence is low, to check them first.
 

@@ -123,7 +123,8 @@ class Exporter:
                 an empty text, are in `__HIVE_DEFAULT_PARTITION__`. DuckDB, Polars, Spark and
                 `pyarrow.dataset.dataset(path, partitioning="hive")`, which pandas can read from, return null for them.
             metadata: Metadata columns to add to every table of a dataset: a name, a list of names, or True for all.
-                `pii` does not change them. "person" is added to tables with speakers, also for `partition_by`.
+                `pii` does not change them. A column `split` makes the splits of the format huggingface, also if it is
+                not named. "person" is added to tables with speakers, also for `partition_by`.
             pii: Treatment of personal data found by entity detection. "mask" writes `[PERSON_NAME]` and similar labels,
                 each as one word in tables and formats of words; "drop" leaves the words out; see
                 `voxframe.export.mask`. None (default): write everything.
@@ -183,7 +184,8 @@ class Exporter:
             )
         checked("overwrite", overwrite, Boolean())
         types = self._personal(selected, pii, pii_types)
-        about = self._about(selected, [name for name in columns if name != PERSON.name], about_columns)
+        added = [name for name in columns if name != PERSON.name] + ["split"] * (kind == "huggingface")
+        about = self._about(selected, added, about_columns)
         by_person = by_person or PERSON.name in columns
         if kind in TABLE_FORMATS:
             by_table = {"metadata": about[0].column_names} if about else {}
@@ -265,12 +267,12 @@ class Exporter:
             card.add(part["transcripts"])
             yield part
 
-    def _about(self, ids: list[str], partition_by: list[str], metadata: Wanted) -> tuple[pa.Table, list[str]] | None:
-        """Return the metadata of all transcripts, and the names of the requested and partition columns."""
-        if not (metadata or partition_by):
+    def _about(self, ids: list[str], added: list[str], metadata: Wanted) -> tuple[pa.Table, list[str]] | None:
+        """Return the metadata of all transcripts, and the names of the requested columns and of those added if any."""
+        if not (metadata or added):
             return None
         about = self._metadata.to_arrow(ids)
-        return about, _columns(about, metadata, partition_by)
+        return about, _columns(about, metadata, added)
 
     def _parts(
         self,
@@ -359,9 +361,9 @@ def _columns_of(name: str, about: tuple[pa.Table, list[str]] | None, *, by_perso
     return [*columns, *(about[1] if about else ()), *([PERSON.name] if by_person and "speaker" in columns else ())]
 
 
-def _columns(about: pa.Table, metadata: Wanted, partition_by: Sequence[str]) -> list[str]:
-    """Return the names of the requested columns about recordings and of those to partition by."""
-    folders = [name for name in partition_by if name in about.column_names and name != "transcript_id"]
+def _columns(about: pa.Table, metadata: Wanted, added: Sequence[str]) -> list[str]:
+    """Return the names of the requested columns about recordings and of those added if there are any."""
+    folders = [name for name in added if name in about.column_names and name != "transcript_id"]
     return list(dict.fromkeys([*chosen(about, metadata), *folders]))
 
 

@@ -30,7 +30,7 @@ from voxframe.formats import SUFFIXES as READ
 from voxframe.formats.datasets import dataset_files, of_folder
 from voxframe.formats.documents import is_prose
 from voxframe.frames.payloads import Head, Members, encode, head_of, members_of_payloads
-from voxframe.importers import converted
+from voxframe.importers import converted, recording_of
 from voxframe.validators import shown
 
 #: A file, a folder, a pattern, a payload (dict or JSON bytes) or a transcript of a client, or an iterable of these.
@@ -402,7 +402,8 @@ def _recording(item: _Found, head: Head) -> tuple[str, str | None, str]:
     first, second = (stem, of_address) if item.is_alone and stem != head.id else (of_address, stem)
     audio = canonical(unmarked(address)) if is_address(address) and of_address else ""
     source = item.source or head.audio_url
-    name = item.recording or first or second or tidy(str(head.id)) or "transcript"
+    own = None if item.original is None or item.is_alone else tidy(recording_of(str(head.id), item.original))
+    name = item.recording or own or first or second or tidy(str(head.id)) or "transcript"
     return name, None if source is None else storable(source), storable(audio)
 
 

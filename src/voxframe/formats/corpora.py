@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import unescape
+from itertools import dropwhile, takewhile
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -51,7 +52,8 @@ def chat(text: str) -> dict[str, Any]:
             start, end = (int(times[1]), int(times[2])) if times else (None, None)
             turns.append(SpokenTurn(spoken, start, end, names.get(code, code), source={"chat": content.strip()}))
     once_or_more = {name: lines if len(lines) > 1 else lines[0] for name, lines in headers.items()}
-    return {"headers": once_or_more, **from_turns(turn for turn in turns if turn.text)}
+    language = language_fields(re.split(r"[\s,]", (headers.get("Languages") or [""])[0], maxsplit=1)[0])
+    return {"headers": once_or_more, **language, **from_turns(turn for turn in turns if turn.text)}
 
 
 def transcriber(text: str) -> dict[str, Any]:
@@ -124,7 +126,8 @@ def otranscribe(document: Mapping[str, Any]) -> dict[str, Any]:
 def label_studio(document: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """Read tasks of Label Studio with regions of speech: the last annotation of each task, else its prediction.
 
-    Source: https://labelstud.io/templates/automatic_speech_recognition_segments.
+    Both exports are read, JSON and JSON-MIN. Sources: https://labelstud.io/guide/export and
+    https://labelstud.io/templates/automatic_speech_recognition_segments.
     """
     spoken = []
     for n, task in enumerate(document["tasks"]):
@@ -140,12 +143,36 @@ def label_studio(document: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]
                 place = places.setdefault(part["id"], {"parts": []})
                 place.update({name: value[name] for name in ("start", "end", "text", "labels") if name in value})
                 place["parts"].append(unread(part, of_item=True))
-        turns = [_region(value) for value in places.values()]
+        turns = [_region(value) for value in places.values()] if last else _minimal(task)
         data = task.get("data") or {}
         name = label(data.get("transcript_id")) or label(task.get("id")) or str(n)
         payload = from_turns(sorted((turn for turn in turns if turn.text), key=lambda turn: turn.start or 0))
         spoken.append((name, {"id": label(data.get("transcript_id")), **payload}))
     return spoken
+
+
+def _minimal(task: Mapping[str, Any]) -> list[SpokenTurn]:
+    """Return the turns of a task in JSON-MIN, which has a list of regions and beside it a list of their texts."""
+    regions: list[Mapping[str, Any]] = next((value for value in task.values() if _are_regions(value)), [])
+    after_data = dropwhile(lambda field: field[0] != "id", task.items())
+    results = takewhile(lambda field: field[0] != "annotator", after_data)
+    lists = [[value] if isinstance(value, str) else value for _, value in results]
+    texts = [
+        value
+        for value in lists
+        if isinstance(value, list) and len(value) == len(regions) and all(isinstance(text, str) for text in value)
+    ]
+    if not regions:
+        return []
+    if not texts:
+        raise PayloadError("the export JSON-MIN does not say which region a text is of; export as JSON")
+    return [_region({**region, "text": text}) for region, text in zip(regions, texts[0], strict=True)]
+
+
+def _are_regions(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(item, Mapping) and {"start", "end"} <= item.keys() for item in value
+    )
 
 
 def _region(value: Mapping[str, Any]) -> SpokenTurn:

@@ -113,6 +113,18 @@ class SpokenTurn(NamedTuple):
     source: Mapping[str, Any] | None = None
 
 
+#: Codes of three letters (ISO 639-3, and 639-2/B), each before the code of the interface.
+_ISO_639_3 = """
+    eng en spa es fra fr fre fr deu de ger de ita it por pt nld nl dut nl afr af sqi sq alb sq amh am ara ar arb ar
+    hye hy arm hy asm as aze az bak ba eus eu baq eu bel be ben bn bos bs bre br bul bg mya my bur my cat ca zho zh
+    chi zh cmn zh hrv hr ces cs cze cs dan da est et fao fo fin fi glg gl kat ka geo ka ell el gre el guj gu hat ht
+    hau ha heb he hin hi hun hu isl is ice is ind id jpn ja jav jw kan kn kaz kk khm km kor ko lao lo lat la lav lv
+    lin ln lit lt ltz lb mkd mk mac mk mlg mg msa ms may ms mal ml mlt mt mri mi mao mi mar mr mon mn nep ne nor no
+    nob no nno nn oci oc pan pa pus ps fas fa per fa pol pl ron ro rum ro rus ru san sa srp sr sna sn snd sd sin si
+    slk sk slo sk slv sl som so sun su swa sw swe sv tgl tl tgk tg tam ta tat tt tel te tha th bod bo tib bo tur tr
+    tuk tk ukr uk urd ur uzb uz vie vi cym cy wel cy yid yi yor yo
+"""
+_THREE_LETTERS = dict(zip(_ISO_639_3.split()[::2], _ISO_639_3.split()[1::2], strict=True))
 _CODES = {name.lower(): code for code, name in LANGUAGES.items()}
 _CLOCK = re.compile(r"(-?)(?:(\d+):)?(\d+):(\d+(?:[.,]\d+)?)")
 _FRAMES = re.compile(r"(\d+:\d+:\d+)[:;](\d+(?:\.\d+)?)")
@@ -149,17 +161,19 @@ def number(value: Any) -> float | None:
 
 def label(value: Any) -> str | None:
     """Return the label of a speaker or channel as text; None if there is none."""
+    if isinstance(value, float) and value.is_integer():  # a column of numbers with missing values
+        value = int(value)
     return None if value is None or str(value).strip() == "" else str(value)
 
 
 def language_fields(value: Any) -> dict[str, Any]:
-    """Return a language code as `language_code`; a name, such as "english", also as `language`."""
+    """Return a language code as `language_code`; a name or code of three letters, such as "eng", also as `language`."""
     if not value or not isinstance(value, str):
         return {}
     if value.lower() == "auto":
         return {}
-    is_code = len(value) <= 3 or "-" in value or "_" in value
-    code = value.lower().replace("-", "_") if is_code else _CODES.get(value.lower())
+    is_code = (len(value) <= 3 or "-" in value or "_" in value) and value.lower() not in _THREE_LETTERS
+    code = value.lower().replace("-", "_") if is_code else (_CODES | _THREE_LETTERS).get(value.lower())
     return ({} if code is None else {"language_code": code}) | ({} if is_code else {"language": value})
 
 

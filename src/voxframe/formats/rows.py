@@ -108,7 +108,7 @@ def _named(df: pd.DataFrame) -> list[tuple[str, dict[str, Any]]]:
     try:
         payloads = from_table(df)
     except OptionError as error:
-        raise PayloadError(f"{error}; pass voxframe.importers.from_table(path, columns=...)") from None
+        raise PayloadError(str(error)) from None
     return [(payload["id"] or "table", {**payload, "id": payload["id"]}) for payload in payloads]
 
 
@@ -148,8 +148,13 @@ def _columns(df: pd.DataFrame, given: dict[str, str]) -> dict[str, str]:
         if name not in columns and column is not None:
             columns[name] = column
     if "text" not in columns:
+        if not len(df.columns):
+            raise OptionError("the table has no columns; it needs one with text")
         have = ", ".join(map(str, df.columns))
-        raise OptionError(f'the table has no column with text; pass columns={{"text": ...}}, one of {have}')
+        raise OptionError(
+            f"the table has no column with text, such as text or transcript; its columns are {have}. "
+            'voxframe.importers.from_table(df, columns={"text": ...}) names one'
+        )
     return columns
 
 

@@ -33,7 +33,8 @@ _SRT_TAG = re.compile(
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _CUE_NAME = re.compile(r'\d+ "([^"]+)"(?: \(\d+\))?$')
 _STAMP = re.compile(r"<((?:\d+:)?\d{2}:\d{2}\.\d{3})>")
-_VOICE = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]*)>")
+#: A voice tag, also after the dash that captions have before each of two speakers.
+_VOICE = re.compile(r"(?:^[ \t]*[-–—][ \t]*)?<v(?:\.[^\s>]*)?\s+([^>]*)>", re.MULTILINE)  # noqa: RUF001
 _SPAN = rf"{CLOCK}(?:\s*(?:-->|-|to)\s*{CLOCK})?"
 #: A time: [0:01:15], (01:15), 00:01:15.20, a span, or #00:01:15-3# of MAXQDA and f4.
 _TIME_MARK = rf"(?:[\[(]\s*{_SPAN}\s*[\])]:?|#{CLOCK}(?:-\d+)?#|{_SPAN}:?(?=\s|$))"
@@ -45,6 +46,9 @@ _HEADER = re.compile(rf"(?:\[({NAME})\]|({NAME}))(?:[\s,:-]+|(?=[\[(])){_TIME_MA
 _ALONE = re.compile(r"\[?[^\W\d_][\w.'’\-]*(?: [\w'’\-&()]+){0,5}\]?:?")  # noqa: RUF001
 #: Times as Microsoft Teams copies them: "1 hour 2 minutes 3 seconds".
 _IN_WORDS = re.compile(r"(?=\d)(?:(\d+) hours?\s*)?(?:(\d+) minutes?\s*)?(?:(\d+) seconds?)?")
+#: The last part of times such as 00:01:15.29.
+_LAST_PART = re.compile(r"(?<=\d:\d{2}:\d{2})\.(\d{2})(?!\d)")
+_MANY, _FRAMES_A_SECOND = 8, 30
 _CREDIT = re.compile(r"Transcri(?:bed|pt|ption) by \S.{0,60}")
 _LABEL = re.compile(r"^-?\d+(\.\d+)?\t-?\d+(\.\d+)?(\t|\r|$)", re.MULTILINE)
 
@@ -155,7 +159,7 @@ def plain(text: str, *, carry: bool = True) -> dict[str, Any]:
     Other lines continue the turn before. These are the layouts of InqScribe, MAXQDA, f4, Otter, Rev, Trint, Sonix,
     Descript, Zoom, Teams and others. If turns have names and times, what stands before the first is kept in "heading".
     """
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in _with_frames(text).splitlines() if line.strip()]
     extra = {"credit": lines.pop()} if lines and _CREDIT.fullmatch(lines[-1]) else {}
     forms = spellings([_SINCE.sub("", line) for line in lines])
     turns = list[SpokenTurn]()
@@ -172,6 +176,17 @@ def plain(text: str, *, carry: bool = True) -> dict[str, Any]:
             turns[-1] = turns[-1]._replace(end=line.until)
     extra |= without_heading(turns)
     return extra | from_turns(with_names([turn for turn in turns if turn.text], carry=carry))
+
+
+def _with_frames(text: str) -> str:
+    """Return a text with a colon before the frames of its times, [00:01:15.29], as InqScribe writes them with a point.
+
+    Two digits after the point are frames if none of many times has more than 29: hundredths would have.
+    """
+    parts = [int(digits) for digits in _LAST_PART.findall(text)]
+    if len(parts) < _MANY or max(parts) >= _FRAMES_A_SECOND:
+        return text
+    return _LAST_PART.sub(r":\1", text)
 
 
 def _line(text: str, forms: Sequence[re.Pattern[str]]) -> _Line:

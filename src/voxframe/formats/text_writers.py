@@ -17,7 +17,7 @@ from voxframe._arrow import takes_frames
 from voxframe._text import DEFAULT_CHARS, Cue, clock
 from voxframe.errors import MissingExtraError
 from voxframe.formats.names import OTHER_NAME, with_prefixes
-from voxframe.formats.result import Losses, counted
+from voxframe.formats.result import LENGTHENED, Losses, counted
 from voxframe.formats.segments import SpeechSegment, check_columns, grouped, token, transcripts, turns, whole
 from voxframe.validators import Boolean, Integer, checked
 
@@ -32,6 +32,7 @@ _MARKUP_OF_PLAYERS = re.compile(r"</?\s*[A-Za-z][^>]*>|\{\\")
 _EMPTY_TURNS = "turns without a length, left out"
 _NO_SPEAKER = "turns without a speaker, written as 'unknown'"
 _SHARED_TIMES = "words of rows with several words, at times estimated from the number of letters"
+_JOINED_TURNS = "turns after one of the same speaker, read as one turn with it"
 _LABELS = "turns that begin with <, which would begin a label, written without it"
 
 
@@ -128,7 +129,7 @@ def docx(df: pd.DataFrame, *, losses: Losses | None = None) -> bytes:
 
 
 @takes_frames
-def tsv(df: pd.DataFrame, *, losses: Losses | None = None) -> str:  # noqa: ARG001  every format has it
+def tsv(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
     r"""Return rows with times in milliseconds as tab-separated values with a header, for any number of transcripts.
 
     A null is an empty field. A text with a quotation mark, a tab or a line end is quoted, as spreadsheets and pandas
@@ -136,17 +137,32 @@ def tsv(df: pd.DataFrame, *, losses: Losses | None = None) -> str:  # noqa: ARG0
 
     Args:
         df: Words, or longer rows.
-        losses: Not used, because TSV holds every value. All formats have this argument.
+        losses: Counter for turns that TSV cannot hold. None (default): warn about them.
 
     Raises:
         OptionError: A column is missing.
+
+    Warns:
+        ExportWarning: Words of several turns of one speaker in a row are read as one turn.
 
     Example:
         >>> tsv(pd.DataFrame({"transcript_id": "t", "text": ["Hi!"], "start_ms": 0, "end_ms": 400}))
         'transcript_id\tstart_ms\tend_ms\ttext\nt\t0\t400\tHi!\n'
     """
     check_columns(df, "tsv")
+    with counted(losses, "tsv") as lost:
+        lost[_JOINED_TURNS] += _joined_turns(df)
     return df[[name for name in _TSV if name in df.columns]].to_csv(sep="\t", index=False, lineterminator="\n")
+
+
+def _joined_turns(df: pd.DataFrame) -> int:
+    """Return the number of turns of words that follow a turn of the same speaker, or of nobody."""
+    if not {"word_idx", "utterance_idx"} <= {*df.columns}:
+        return 0
+    who = df[[name for name in ("transcript_id", "speaker", "speaker_name", "channel") if name in df]]
+    is_same = (who.eq(who.shift()) | (who.isna() & who.shift().isna())).all(axis=1)
+    turn = df["utterance_idx"]
+    return int((is_same & turn.notna() & turn.shift().notna() & turn.ne(turn.shift()).fillna(False)).sum())
 
 
 def _escaped(text: str) -> str:
@@ -257,7 +273,12 @@ def _captions(df: pd.DataFrame, purpose: str, chars: int, losses: Losses) -> Ite
     found.sort(key=lambda pair: pair[0].start)
     losses[_ESTIMATED] += sum(cue.estimated for cue, _ in found)
     losses[_EMPTY_CAPTIONS] += sum(cue.end <= cue.start for cue, _ in found)
-    yield from zip(_text.readable([cue for cue, _ in found]), [begins for _, begins in found], strict=True)
+    shown = [*_text.readable([cue for cue, _ in found])]
+    losses[LENGTHENED] += sum(
+        cue.end > cue.start and (cue.start, cue.end) != (before.start, before.end)
+        for cue, (before, _) in zip(shown, found, strict=True)
+    )
+    yield from zip(shown, [begins for _, begins in found], strict=True)
 
 
 @takes_frames

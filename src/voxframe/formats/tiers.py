@@ -30,6 +30,11 @@ _SIDE = r"(?:^|\s*[-_./:@ ]\s*)"
 _MORE = r"(?: \(points\))?(?: \(\d+\))?$"
 _WORDS = re.compile(rf"{_SIDE}words?{_MORE}|^words?@", re.IGNORECASE)
 _PHONES = re.compile(rf"{_SIDE}(?:phones?|phonemes?|syllables?){_MORE}|^phones?@", re.IGNORECASE)
+#: Names of tiers of turns that name no speaker, such as "sentences" and ELAN's "default".
+_TURNS = re.compile(
+    rf"{_SIDE}(?:sentences?|utterances?|phrases?|transcripts?|transcriptions?|segments?){_MORE}|^default$",
+    re.IGNORECASE,
+)
 _EXTRA = re.compile(r" \(\d+\)$")  # of our own export, for overlapping turns of one speaker
 
 
@@ -183,7 +188,7 @@ def is_word_tier(name: str) -> bool:
 
 def speaker_of(name: str) -> str:
     """Return the speaker of a tier of our own export: "A" for "A words (2)"."""
-    return _EXTRA.sub("", _PHONES.sub("", _WORDS.sub("", name)))
+    return _EXTRA.sub("", _TURNS.sub("", _PHONES.sub("", _WORDS.sub("", name))))
 
 
 class _Placed(NamedTuple):

@@ -51,13 +51,17 @@ def to_pandas(table: pa.Table, name: str) -> pd.DataFrame:
     return pd.DataFrame(dict(zip(table.column_names, arrays, strict=True)), index=pd.RangeIndex(table.num_rows))
 
 
-def all_to_pandas(tables: Mapping[str, Arrays], *, text_original: bool = False) -> dict[str, pd.DataFrame]:
+def all_to_pandas(
+    tables: Mapping[str, Arrays], *, recordings: Mapping[str, str] | None = None
+) -> dict[str, pd.DataFrame]:
     """Like `to_pandas` for several tables, given as column arrays by table name; faster than one table at a time.
 
     Args:
-        text_original: Add the same column as `with_text_original`; faster than adding it to the DataFrames.
+        recordings: Names of recordings by transcript id. If given, the tables have the columns that loaders add:
+            `recording`, which is the id if there is no name, and that of `with_text_original`. Adding these to the
+            DataFrames would take as long as all else.
     """
-    original = CORRECTED_TABLES if text_original else frozenset[str]()
+    loaded = recordings is not None
     filled: dict[str, list[Any]] = {}
     groups: dict[tuple[Converter, pa.DataType], tuple[list[Values], list[tuple[list[Any], list[int]]]]] = {}
     for name, columns in tables.items():
@@ -73,14 +77,23 @@ def all_to_pandas(tables: Mapping[str, Arrays], *, text_original: bool = False) 
         for into, places in targets:
             for place in places:
                 into[place] = next(arrays)
-    for name in original & filled.keys():
-        filled[name].insert(_place_of_original(name), _nulls(len(tables[name][0])))
+    for name, made in filled.items() if recordings is not None else ():
+        if name in CORRECTED_TABLES:
+            made.insert(_place_of_original(name), _nulls(len(tables[name][0])))
+        made.insert(1, _names(tables[name][0], recordings or {}))
     return {
-        name: _frame(name, filled[name], len(columns[0]), name in original)
+        name: _frame(name, filled[name], len(columns[0]), loaded)
         if name in filled
-        else _empty_frame(name, name in original).copy()
+        else _empty_frame(name, loaded).copy()
         for name, columns in tables.items()
     }
+
+
+def _names(ids: Values, recordings: Mapping[str, str]) -> Any:
+    """Return the name of the recording of each id."""
+    encoded = (ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids).dictionary_encode()
+    names = pa.array([recordings.get(transcript_id, transcript_id) for transcript_id in encoded.dictionary.to_pylist()])
+    return text_array(pa.chunked_array([names.cast(TEXT).take(encoded.indices)]))
 
 
 def with_text_original(frame: pd.DataFrame, name: str) -> pd.DataFrame:
@@ -192,15 +205,24 @@ def _converters(name: str) -> list[tuple[tuple[Converter, pa.DataType], list[int
 
 
 @lru_cache(maxsize=2 * len(TABLES))
-def _labels(name: str, original: bool) -> pd.Index:
-    labels = pd.Index(TABLES[name].names)
-    return labels.insert(_place_of_original(name), TEXT_ORIGINAL.name) if original else labels
+def _labels(name: str, loaded: bool) -> pd.Index:
+    labels = [*TABLES[name].names]
+    for place in _added(name, loaded):
+        labels.insert(place, "recording" if place == 1 else TEXT_ORIGINAL.name)
+    return pd.Index(labels)
+
+
+def _added(name: str, loaded: bool) -> list[int]:
+    """Return where loaders add columns, in the order in which they do: `text_original`, then `recording`."""
+    return [*([_place_of_original(name)] if name in CORRECTED_TABLES else ()), 1] if loaded else []
 
 
 @lru_cache(maxsize=2 * len(TABLES))
-def _empty_frame(name: str, original: bool) -> pd.DataFrame:
-    frame = _frame(name, _one_by_one(name, TABLES[name].empty), 0, False)
-    return with_text_original(frame, name) if original else frame
+def _empty_frame(name: str, loaded: bool) -> pd.DataFrame:
+    arrays = _one_by_one(name, TABLES[name].empty)
+    for place in _added(name, loaded):
+        arrays.insert(place, _nulls(0))
+    return _frame(name, arrays, 0, loaded)
 
 
 def _one_by_one(name: str, table: pa.Table) -> list[Any]:
@@ -209,34 +231,34 @@ def _one_by_one(name: str, table: pa.Table) -> list[Any]:
     return [next(iter(converters[c]([values]))) for c, values in zip(table.column_names, table.columns, strict=True)]
 
 
-def _frame(name: str, arrays: list[Any], rows: int, original: bool) -> pd.DataFrame:
+def _frame(name: str, arrays: list[Any], rows: int, loaded: bool) -> pd.DataFrame:
     # The usual constructor checks again what is already known here and takes four times as long, which is a tenth of
     # the total time from bytes to DataFrames. This one exists since pandas 3.0.
     from_blocks = getattr(getattr(pd.api, "internals", None), "create_dataframe_from_blocks", None)
     if from_blocks is None:
-        return pd.DataFrame(dict(zip(_labels(name, original), arrays, strict=True)))
-    alone, together = _blocks(name, original)
+        return pd.DataFrame(dict(zip(_labels(name, loaded), arrays, strict=True)))
+    alone, together = _blocks(name, loaded)
     blocks = [(arrays[place[0]], place) for place in alone]
     blocks += [(np.array([arrays[place] for place in places]), places) for places in together]
-    frame: pd.DataFrame = from_blocks(blocks, pd.RangeIndex(rows), _labels(name, original).view())
+    frame: pd.DataFrame = from_blocks(blocks, pd.RangeIndex(rows), _labels(name, loaded).view())
     return frame
 
 
 @lru_cache(maxsize=2 * len(TABLES))
-def _blocks(name: str, original: bool) -> tuple[list[Places], list[Places]]:
+def _blocks(name: str, loaded: bool) -> tuple[list[Places], list[Places]]:
     """Split column indices into those that pandas stores separately and those that share one 2-D NumPy array."""
     alone: list[Places] = []
     together: list[Places] = []
     for (convert, _), places in _converters(name):
         moved = np.array(places)
-        if original:
-            moved += moved >= _place_of_original(name)
+        for place in _added(name, loaded):
+            moved += moved >= place
         if convert is _numbers:
             together.append(moved)
         else:
             alone += [moved[place : place + 1] for place in range(len(places))]
-    if original:
-        alone.append(np.array([_place_of_original(name)]))
+    for n, place in enumerate(added := _added(name, loaded)):
+        alone.append(np.array([place + len(added) - 1 - n]))  # the later ones come before it
     return alone, together
 
 

@@ -168,7 +168,8 @@ def _kind(fields: frozenset[str]) -> Kind:
             names = ", ".join(map(repr, sorted(fields)[:5])) or "none"
             raise PayloadError(
                 f"this payload is not a transcript: it has no field such as words, text or status (its fields: "
-                f"{names:.200}); pass the response of the service unchanged"
+                f"{names:.200}); pass the response of the service unchanged, or a transcript in one of the formats of "
+                "voxframe.formats.FORMATS"
             )
     return "transcript"
 

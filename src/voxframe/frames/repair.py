@@ -73,7 +73,10 @@ def kind_of(value: Any) -> str:
 
 
 def _unreadable(reason: str) -> PayloadError:
-    return PayloadError(f"{reason}; fetch it again, or pass the response of the service unchanged")
+    return PayloadError(
+        f"{reason}; fetch it again, or pass the response of the service unchanged or a file in one of the formats of "
+        "voxframe.formats.FORMATS"
+    )
 
 
 def _reason(text: str, error: ValueError) -> str:

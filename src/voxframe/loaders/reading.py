@@ -25,7 +25,7 @@ from voxframe.corpus.store import EXPORTS, View
 from voxframe.errors import CorpusWarning, DamagedFileError, OptionError, PayloadError, PayloadWarning, caller
 from voxframe.frames.corrected import with_original
 from voxframe.frames.payloads import Head, head, payloads
-from voxframe.importers import converted
+from voxframe.importers import converted, recording_of
 from voxframe.loaders.collected import Collected, Made, as_table, first_of, ids_in, rows_in
 from voxframe.loaders.sources import (
     Content,
@@ -148,9 +148,7 @@ def load_some(
     elif not loaded:
         warnings.warn(NONE_GIVEN, PayloadWarning, stacklevel=caller())
     empty.report(loaded)
-    frames_by_name = _one_each(loaded, names)
-    for frame in frames_by_name.values():
-        add_recordings(frame, reads.stems)
+    frames_by_name = _one_each(loaded, names, reads.stems)
     return {name: _rows_of(frame, name, conditions[name]) for name, frame in frames_by_name.items()}
 
 
@@ -336,9 +334,10 @@ def _made(source: Sources, client: Fetcher | None, corpus: Corpus | None, reads:
             label = f"{name or 'payload'}{place}"
             if isinstance(tables, PayloadError):
                 bad.append(_named(tables, label if name or place else ""))
-            elif collected.add(tables, label) and not place and isinstance(item, str | os.PathLike):
-                stem = payload_stem(str(item))
-                reads.stems.update(dict.fromkeys(ids_in(tables), stem) if stem else {})
+            elif collected.add(tables, label) and isinstance(item, str | os.PathLike):
+                for transcript_id in ids_in(tables):
+                    stem = recording_of(transcript_id, resolved.data) if place else payload_stem(str(item))
+                    reads.stems.update({transcript_id: stem} if stem else {})
     read_stored()
     if bad and not collected.good:
         raise bad[0]
@@ -397,10 +396,13 @@ def _named(error: Unreadable, name: str) -> Unreadable:
     return type(error)(f"{name}: {error}") if name and name not in str(error) else error
 
 
-def _one_each(parts: Sequence[Made], names: Collection[str]) -> dict[str, pd.DataFrame]:
+def _one_each(parts: Sequence[Made], names: Collection[str], stems: Mapping[str, str]) -> dict[str, pd.DataFrame]:
     if len(parts) == 1 and not any(isinstance(table, pa.Table) for table in parts[0].values()):
-        return frames.all_to_pandas(parts[0], text_original=True)
-    return to_frames({name: _together([as_table(name, part[name]) for part in parts], name) for name in names})
+        return frames.all_to_pandas(parts[0], recordings=stems)
+    tables = to_frames({name: _together([as_table(name, part[name]) for part in parts], name) for name in names})
+    for frame in tables.values():
+        add_recordings(frame, stems)
+    return tables
 
 
 def _together(parts: Sequence[pa.Table], name: str) -> pa.Table:

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from voxframe import analysis, frames
-from voxframe.analysis.grouping import By
+from voxframe.analysis.grouping import PERIODS, By, Calendar, periods
 from voxframe.analysis.vocabulary import sorted_counts
 from voxframe.corpus.search.concordance import SearchQuery, find_in_context, labelled, speaker_list
 from voxframe.corpus.search.counts import GROUPS, group_columns
@@ -159,6 +159,16 @@ def counts(
     groups = group_columns(by)
     speaker = speaker_list(speaker)
 
+    columns = list(getattr(words, "columns", ()))
+    given = [] if about is None else list(about.columns)
+    for name in groups:
+        is_calendar = isinstance(name, Calendar) or (name in PERIODS and name not in columns)
+        if is_calendar and name not in given and columns:
+            dates = words.map_partitions(periods, name, meta=periods(words._meta, name))
+            words, columns = words.assign(**{str(name): dates}), [*columns, str(name)]
+    if unknown := [name for name in groups if name not in {*GROUPS, *columns, *given}]:
+        known = ", ".join(dict.fromkeys([*columns, *given]))
+        raise OptionError(f"by must name columns among {known}, got {unknown[0]!r}; about= gives more columns")
     apart = [name for name in groups if name not in GROUPS and (about is None or name not in about)]
     apart = [name for name in apart if name in getattr(words, "columns", ())]  # columns of the words themselves
     rest = [name for name in groups if name not in apart]
