@@ -370,3 +370,14 @@ def test_an_export_of_transcripts_that_keep_changing_is_an_error(
     with pytest.raises(CorpusError, match="changes all the time; stop what writes to it and try again"):
         corpus.export(tmp_path / "set")
     assert not (tmp_path / "set").exists()
+
+
+def test_a_split_of_the_metadata_makes_the_splits_of_a_data_set(recordings: voxframe.Corpus, tmp_path: Path) -> None:
+    """The format huggingface takes a column `split` without being asked for it; other formats do not."""
+    first, *others = recordings.ids()
+    recordings.metadata.set(pd.DataFrame({"transcript_id": [first], "split": ["test"]}))
+    files = recordings.export(tmp_path / "set", "huggingface", tables="words").files
+    assert {"words/test-0.parquet", "words/other-0.parquet"} <= {*files}
+    assert pd.read_parquet(tmp_path / "set/words/test-0.parquet")["transcript_id"].unique().tolist() == [first]
+    recordings.export(tmp_path / "plain", "parquet", tables="transcripts")
+    assert "split" not in pd.read_parquet(tmp_path / "plain/transcripts").columns
