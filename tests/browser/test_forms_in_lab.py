@@ -149,9 +149,9 @@ def test_a_dropped_recording_is_planned_sent_and_fetched(notebook, tmp_path):
         }""",
         list(data),
     )
-    expect(form.locator(".vf-files li")).to_have_text("<b>short.wav0:02")  # with its length
-    notebook.until("form.drop.paths")
-    assert notebook.kernel("form.drop.paths[0].stat().st_size") == len(data)
+    expect(form.locator(".vf-recordings tbody tr")).to_have_text("<b>short.wav0:02")  # with its length
+    notebook.until("form.sources")
+    assert notebook.kernel("Path(form.sources[0]).stat().st_size") == len(data)
     form.get_by_role("button", name="Text", exact=True).press("Enter")
     form.get_by_label("Keep um and uh").check()
     form.get_by_role("button", name="Plan").press("Enter")
@@ -162,7 +162,7 @@ def test_a_dropped_recording_is_planned_sent_and_fetched(notebook, tmp_path):
     expect(form.locator("tr[data-state=completed], tr[data-state=error]")).to_have_count(1, timeout=WAIT_MS)
     assert notebook.kernel("form.result['state'].to_list()") == ["completed"]
     assert notebook.kernel("voxframe.Corpus('sent').table('transcripts')['disfluencies'].to_list()") == [True]
-    form.get_by_label("Recordings", exact=True).last.fill("/nowhere/at all.wav")
+    form.get_by_role("textbox", name="Recordings").fill("/nowhere/at all.wav")
     form.get_by_role("button", name="Plan").click()
     expect(form.get_by_role("row").filter(has_text="there is no file '/nowhere/at all.wav'")).to_be_visible()
 
@@ -239,12 +239,13 @@ def test_the_microphone_is_transcribed(notebook):
 def test_a_typed_key_is_stored_nowhere(notebook, lab):
     """A key typed into the form is in no trait, saved notebook, corpus, log or file of the service."""
     page, form = notebook.page, notebook.widget("vf-submit-form")
+    form.get_by_text("Service", exact=True).first.click()
     field = form.get_by_role("textbox", name="API key")
     field.click()
     page.keyboard.type(CANARY)
     page.keyboard.press("Tab")
     expect(form.get_by_text("Set (hidden, not saved)")).to_be_visible()
-    assert notebook.kernel("form._key.secret.reveal()[::-1]") == CANARY[::-1]
+    assert notebook.kernel("form._secrets['api_key'].reveal()[::-1]") == CANARY[::-1]
     assert notebook.kernel(f"{CANARY[::-1]!r}[::-1] in json.dumps(search.get_manager_state(), default=str)") is False
     page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
     page.wait_for_function("!window.jupyterapp.shell.currentWidget.context.model.dirty")
@@ -283,15 +284,10 @@ def test_both_themes_and_a_narrow_page(notebook):
             assert wider <= 2, kind
             # JupyterLab puts its sheet behind ours when it changes its theme.
             expect(widget.locator(".vf-button:visible:not(.vf-chips *)").first).to_have_css("border-radius", "6px")
-            if kind != "vf-submit-form":
-                paper, ink = widget.evaluate(
-                    "root => [getComputedStyle(root).backgroundColor, getComputedStyle(root).color]"
-                )
-                assert (
-                    sum(map(int, re.findall(r"\d+", paper)[:3]))
-                    < 150
-                    < sum(map(int, re.findall(r"\d+", ink)[:3])) - 300
-                )
+            paper, ink = widget.evaluate(
+                "root => [getComputedStyle(root).backgroundColor, getComputedStyle(root).color]"
+            )
+            assert sum(map(int, re.findall(r"\d+", paper)[:3])) < 150 < sum(map(int, re.findall(r"\d+", ink)[:3])) - 300
         keys = (
             notebook.widget("vf-word-search").get_by_role("button", name="Keyboard shortcuts").first
         )  # the second is the player

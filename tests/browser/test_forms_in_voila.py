@@ -32,7 +32,7 @@ def test_all_four_work_in_voila(voila, browser, tmp_path):
 
     (tmp_path / "broken.mp3").write_bytes(b"this is no sound")
     form.locator("input[type=file]").set_input_files(tmp_path / "broken.mp3")
-    expect(form.locator(".vf-files button")).to_have_count(1, timeout=WAIT_MS)
+    expect(form.locator(".vf-recordings button")).to_have_count(1, timeout=WAIT_MS)
     form.get_by_role("button", name="Plan").click()
     expect(form.get_by_role("button", name="Send 1")).to_be_enabled(timeout=WAIT_MS)
 

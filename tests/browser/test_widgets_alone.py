@@ -9,6 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect
 
 import voxframe
+from tests.browser.conftest import BOOT_S
 from tests.browser.host import Host
 
 DATA = Path(__file__).parents[2] / "data"
@@ -160,6 +161,7 @@ def test_widgets_on_a_page_violate_no_accessibility_rules(themed_host: Host, cor
         voxframe.Timeline(turns, title="Turns"),
         voxframe.Dispersion(words, ["street", "zebra"], corpus=corpus),
         voxframe.GroupComparison(turns, "word_count", "speaker", corpus=corpus),
+        voxframe.SubmitForm(corpus),
         voxframe.AskPanel(corpus),
         voxframe.LiveTranscript(),
     ]
@@ -171,6 +173,71 @@ def test_widgets_on_a_page_violate_no_accessibility_rules(themed_host: Host, cor
     for button in themed_host.page.get_by_role("button", name="Keyboard shortcuts").all():
         button.click()
     assert violations(themed_host) == []
+
+
+def test_no_state_of_a_form_violates_accessibility_rules(
+    themed_host: Host, corpus: voxframe.Corpus, tmp_path: Path
+) -> None:
+    """A plan with a missing, a damaged and a hostile name, jobs, all fields, and an error: axe-core finds nothing."""
+    bad = tmp_path / "<img src=x onerror='window.hurt=1'>.mp3"
+    bad.write_bytes(b"this is no sound")
+    form = voxframe.SubmitForm(corpus, presets=tmp_path / "presets.json")
+    form.save_preset("meetings")
+    box = themed_host.show(form)
+    recordings = box.get_by_role("textbox", name="Recordings")
+    recordings.fill(f"{bad}\n{tmp_path / 'gone.mp3'}\n{AUDIO['panel']}")
+    rows = box.locator(".vf-recordings tbody tr")
+    expect(rows).to_have_count(0)
+    recordings.press("Tab")  # they are probed as soon as they are chosen
+    expect(rows).to_have_count(3)
+    recordings.press("Control+Enter")
+    damaged = rows.filter(has_text="no sound was found in it")
+    expect(damaged).to_contain_text("will be sent", timeout=BOOT_S * 1000)
+    expect(rows.filter(has_text="there is no file")).to_contain_text("left out")
+    expect(rows.filter(has_text="panel.flac")).to_contain_text("1:42")
+    expect(box.get_by_role("button", name="Send 2")).to_be_enabled()
+    states = [("a", "error", "failed"), ("b", "submitted", "transcribing"), ("c", "uncertain", "uncertain")]
+    form._jobs = [
+        {
+            "key": key, "name": f"{key}.mp3", "source": key, "state": state, "state_text": text, "progress": 0.3,
+            "length": "0:10", "error": "No sound.", "since": 1, "cancel": True, "retry": True,
+        }
+        for key, state, text in states
+    ]  # fmt: skip
+    form._counts = {"all": 3, "finished": 2, "error": 2}
+    form.error = "A message."
+    box.locator(".vf-error").wait_for()
+    box.locator("summary").click()
+    box.locator(".vf-title").first.click()
+    box.get_by_role("button", name="Plan").press("?")
+    expect(box.locator(".vf-keys")).to_contain_text("Send what was planned")
+    for group in box.get_by_role("group", name="Options").get_by_role("button").all():
+        group.click()
+        assert violations(themed_host) == []
+    assert themed_host.page.evaluate("window.hurt") is None
+
+
+def test_a_change_after_the_plan_needs_a_new_one(host: Host, corpus: voxframe.Corpus, tmp_path: Path) -> None:
+    """An option that is changed, in the page or by a preset, switches the button to send off."""
+    form = voxframe.SubmitForm(corpus, presets=tmp_path / "presets.json")
+    form.fields["speaker_labels"].value = True
+    form.save_preset("people")
+    form.fields["speaker_labels"].value = False
+    form.inputs.value = str(AUDIO["panel"])
+    box = host.show(form)
+    box.get_by_role("button", name="Plan").press("Enter")
+    send = box.get_by_role("button", name="Send")
+    expect(send).to_have_text("Send 1", timeout=BOOT_S * 1000)
+    box.get_by_role("button", name="Who speaks").click()
+    box.get_by_label("Number of speakers").fill("3")
+    expect(send).to_be_disabled()
+    assert form.options == {"speakers_expected": 3}
+    box.get_by_role("button", name="Plan").press("Enter")
+    expect(send).to_have_text("Send 1")
+    box.get_by_role("combobox", name="Preset").select_option("people")
+    expect(box.get_by_label("Tell speakers apart")).to_be_checked()
+    expect(send).to_be_disabled()
+    assert form.options == {"speaker_labels": True}
 
 
 @pytest.mark.parametrize("width", [360, 700, 1280])
@@ -186,6 +253,7 @@ def test_widgets_fit_every_width(browser: Browser, corpus: voxframe.Corpus, widt
         voxframe.Timeline(turns),
         voxframe.Dispersion(corpus.table("words"), ["street"]),
         voxframe.GroupComparison(turns, "word_count", "speaker"),
+        voxframe.SubmitForm(corpus),
         voxframe.AskPanel(corpus),
         voxframe.LiveTranscript(),
         voxframe.TranscriptPlayer("panel", corpus=corpus),

@@ -45,9 +45,9 @@ timeless = voxframe.TranscriptPlayer(
     Path("interview.flac"), title="Timeless")
 display(chinese, stored, timeless)""",
     """
-from voxframe.widgets.submit_parts import JobTable
-jobs = JobTable(lambda *_: None)
-jobs._rows = [dict(key=key, name=f"{key}.mp3", source=key, state=state, state_text=said, progress=0.0, length="0:10",
+jobs = voxframe.SubmitForm(voxframe.Corpus("sent"))
+jobs._act = lambda *_: None
+jobs._jobs = [dict(key=key, name=f"{key}.mp3", source=key, state=state, state_text=said, progress=0.0, length="0:10",
                    error=error, since=None, cancel=state == "submitted", retry=state != "submitted")
               for key, state, said, error in (
                   ("a", "error", "failed", "The service could not read the recording: it holds no sound. " * 4),
@@ -201,7 +201,7 @@ def test_failed_stands_beside_its_reason(notebook):
     expect(jobs.get_by_role("button", name="Send c.mp3 again (may be charged twice)")).to_be_visible()
     retry = row.get_by_role("button", name="Retry a.mp3")
     retry.click()
-    notebook.run("jobs._rows = [dict(row, name='new') for row in jobs._rows]")
+    notebook.run("jobs._jobs = [dict(row, name='new') for row in jobs._jobs]")
     expect(row.get_by_role("button", name="Retry new")).to_be_focused()
 
 
@@ -250,7 +250,7 @@ def test_the_list_of_keys_fits(notebook, width):
     """No shortcut is cut off, covered, or outside the list, in any widget with a list of shortcuts."""
     page = notebook.page
     page.set_viewport_size({"width": width, "height": 1000})
-    for kind in ("vf-player", "vf-timeline", "vf-word-search", "vf-ask"):
+    for kind in ("vf-player", "vf-timeline", "vf-word-search", "vf-ask", "vf-submit-form"):
         widget = page.locator(f".{kind}").first
         button = widget.get_by_role("button", name="Keyboard shortcuts", exact=True).first
         button.click()
@@ -385,5 +385,8 @@ def test_edits_are_refused_visibly_without_a_kernel(notebook):
     panel = page.locator(".vf-ask").first
     panel.get_by_role("button", name="Ask", exact=True).click()
     expect(panel.get_by_role("alert")).to_contain_text("the kernel is not running")
+    form = page.locator(".vf-submit-form").first
+    form.get_by_role("button", name="Plan").click()
+    expect(form.get_by_role("alert")).to_contain_text("the kernel is not running")
     # JupyterLab itself throws for what it had asked of the kernel that died.
     notebook.faults[:] = [fault for fault in notebook.faults if "Canceled future" not in fault]

@@ -53,7 +53,8 @@ turns.vox.plot_timeline();""",
     voxframe.SubmitForm(corpus, client),
     voxframe.SubmitForm(corpus),
 ]
-shown[-1]._key._on_input(None, {"text": os.environ["VOXFRAME_API_KEY"]}, [])
+typed = {"do": "secret", "name": "api_key", "text": os.environ["VOXFRAME_API_KEY"]}
+shown[-1]._on_browser_message(None, typed, [])
 for widget in shown:
     display(widget)
     print(widget.code, widget.result)

@@ -1,5 +1,4 @@
 import json
-import re
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,7 +11,7 @@ from voxframe.errors import CorpusWarning, OptionError
 from voxframe.options import FIELDS
 from voxframe.widgets import SubmitForm
 from voxframe.widgets.option_fields import LABELS, Presets, format_input, kind_of, parse_form, parse_input
-from voxframe.widgets.submit_parts import FileDrop, _row, safe_name
+from voxframe.widgets.submit_parts import _job_row, safe_name
 
 CANARY = "canary-5f1b0c77d2"
 HOSTILE = "<img src=x onerror='window.hurt=1'><script>window.hurt=1</script>"
@@ -69,16 +68,15 @@ def test_nothing_is_sent_before_the_plan(form, short):
     form.plan()
     form.wait(30)
     assert "there are no recordings yet" in form.error
-    assert 'role="alert"' in form._pane.value
     form.inputs.value = f"{short}\n{short}"
     form.plan()
     form.wait(30)
     assert form.error == ""
-    assert "Plan: 1 of 1 recording to send to the embedded service" in form._planned.value
-    assert "0.1 minutes of audio" in form._planned.value, form._planned.value
-    assert form._send_button.description == "Send 1"
+    assert "Plan: 1 of 1 recording to send to the embedded service" in form._summary
+    assert "0.1 minutes of audio" in form._summary
+    assert form._to_send == 1
     form.fields["punctuate"].value = False
-    assert form._send_button.disabled
+    assert form._to_send is None
     form.send()
     form.wait(30)
     assert "press Plan first" in form.error
@@ -95,8 +93,7 @@ def test_a_missing_or_damaged_file_has_a_row_and_stops_no_other(form, short, tmp
     form.plan()
     form.wait(30)
     assert form.error == ""
-    rows = re.findall(r"<tr>(<td.*?)</tr>", form._planned.value)
-    shown = {re.findall(r">([^<>]+)</td>", row)[0]: re.sub("<[^>]+>", " ", row) for row in rows}
+    shown = {row["name"]: " ".join((row["plan"], row["length"], row["problem"])) for row in form._recordings}
     assert set(shown) == {"gone.mp3", short.name, "broken.mp3", "empty.mp3"}
     assert "left out" in shown["gone.mp3"]
     assert "there is no file" in shown["gone.mp3"]
@@ -105,7 +102,7 @@ def test_a_missing_or_damaged_file_has_a_row_and_stops_no_other(form, short, tmp
     assert "no sound was found in it" in shown["broken.mp3"]
     assert "left out" in shown["empty.mp3"]
     assert "is empty" in shown["empty.mp3"]
-    assert form._send_button.description == "Send 2"
+    assert form._to_send == 2
 
 
 def test_a_change_while_the_plan_is_made_discards_it(form, short, monkeypatch):
@@ -121,14 +118,14 @@ def test_a_change_while_the_plan_is_made_discards_it(form, short, monkeypatch):
     form.plan()
     form.wait(30)
     assert "press Plan again" in form.error
-    assert (form._plan, form._send_button.disabled, form._planned.value) == (None, True, "")
+    assert (form._plan, form._to_send, form._summary) == (None, None, "")
 
 
 @pytest.mark.speech
 def test_jobs_are_sent_followed_and_fetched(form, short):
     """The table shows the states until the job is done, the transcript is in the corpus, and it is not sent again."""
     states = []
-    form.table.observe(lambda change: states.extend(row["state"] for row in change["new"]), "_rows")
+    form.observe(lambda change: states.extend(row["state"] for row in change["new"]), "_jobs")
     form.inputs.value = str(short)
     form.fields["speaker_labels"].value = True
     form.plan()
@@ -139,12 +136,12 @@ def test_jobs_are_sent_followed_and_fetched(form, short):
     assert form.result["state"].to_list() == ["completed"]
     assert states[-1] == "completed"
     assert "submitted" in states
-    assert form.table._counts["finished"] == 1
+    assert form._counts["finished"] == 1
     assert len(form._corpus.table("words")) > 5
     assert form._corpus.table("transcripts")["speaker_labels"].to_list() == [True]
     form.plan()
     form.wait(30)
-    assert form._send_button.description == "Nothing to send"
+    assert form._to_send == 0
     names: dict = {}
     code = form.code.replace("voxframe.connect()", "given")
     exec(code, {"given": form._client, "print": lambda *_: None}, names)
@@ -156,8 +153,8 @@ def test_jobs_are_sent_followed_and_fetched(form, short):
 def test_progress_is_shown(form, long):
     """During a transcription the table shows its growing progress until the job is finished."""
     shares, said = [], []
-    form.table.observe(lambda change: shares.extend(row["progress"] for row in change["new"]), "_rows")
-    form.table.observe(lambda change: said.extend(row["state_text"] for row in change["new"]), "_rows")
+    form.observe(lambda change: shares.extend(row["progress"] for row in change["new"]), "_jobs")
+    form.observe(lambda change: said.extend(row["state_text"] for row in change["new"]), "_jobs")
     form.inputs.value = str(long)  # more stretches of speech than are decoded at once
     form.plan()
     form.wait(30)
@@ -169,7 +166,7 @@ def test_progress_is_shown(form, long):
     assert going == sorted(going)
     assert "transcribing" in said
     assert (said[-1], shares[-1]) == ("done", 0)
-    waits = _row(new_job("b.wav", "m", {}, "here", state="submitted", transcript_id="b"), 0.0)
+    waits = _job_row(new_job("b.wav", "m", {}, "here", state="submitted", transcript_id="b"), 0.0)
     assert (waits["state_text"], waits["progress"]) == ("queued at the service", 0)
 
 
@@ -181,15 +178,15 @@ def test_sending_can_be_stopped(form, short, tmp_path):
     form.plan()
     form.wait(30)
     form._background.submit("sending", form._stop.clear)
-    form.table.observe(lambda _: form._stop.set(), "busy")
+    form.observe(lambda _: form._stop.set(), "busy")
     form._background.submit("sending", form._send_planned)
     form.wait(60)
     sent = len(form.result)
     assert 0 < sent < 9
-    assert f"Stopped: {9 - sent} of 9 were not sent" in form._planned.value
+    assert f"Stopped: {9 - sent} of 9 were not sent" in form._summary
     form.plan()
     form.wait(30)
-    assert form._send_button.description == f"Send {9 - sent}"
+    assert form._to_send == 9 - sent
     for identifier in form.result["transcript_id"]:
         form._corpus.forget(identifier, remote=True, client=form._client)
 
@@ -204,16 +201,16 @@ def test_failed_jobs_are_retried_and_waiting_ones_cancelled(form, short, tmp_pat
     form.wait(30)
     form.send()
     form.wait(60)
-    row = form.table._rows[0]
+    row = form._jobs[0]
     assert (row["state"], row["retry"], row["cancel"]) == ("error", True, False)
     assert row["error"]
-    form.table._clicked(None, {"do": "retry", "key": row["key"]}, [])
+    form._on_browser_message(None, {"do": "retry", "key": row["key"]}, [])
     form.wait(60)
     assert form.result["attempts"].to_list() == [2]
     assert form.result["state"].to_list() == ["error"]
     form._corpus.submit([short], client=form._client, progress=False)
     key = form.result.query("state == 'submitted'")["key"].item()
-    form.table._clicked(None, {"do": "cancel", "key": key}, [])
+    form._on_browser_message(None, {"do": "cancel", "key": key}, [])
     form.wait(60)
     assert form.error == ""
     assert key not in form.result["key"].to_list()
@@ -236,26 +233,25 @@ def test_presets_leave_out_webhook_options(form):
     form.save_preset("meetings")
     assert Presets(form._presets.path).all() == {"meetings": {"auto_chapters": True, "word_boost": ["Voxframe"]}}
     form.fields["auto_chapters"].value = False
-    form._choice.value = ""
-    form._choice.value = "meetings"
+    form._on_browser_message(None, {"do": "load preset", "name": "meetings"}, [])
     kept = {"auto_chapters": True, "word_boost": ["Voxframe"]}
     assert form.options == kept | {"webhook_url": form.fields["webhook_url"].value}
-    form._remove_preset()
+    form._remove_preset("meetings")
     assert Presets(form._presets.path).all() == {}
     with pytest.raises(OptionError, match="no preset 'meetings'"):
         form.load_preset("meetings")
     with pytest.raises(OptionError, match="needs a name"):
         form.save_preset(" ")
-    form._background.run_now(form._remove_preset)
+    form._on_browser_message(None, {"do": "delete preset", "name": "meetings"}, [])
     assert "no preset 'meetings'; available: none" in form.error
     form.fields["auto_chapters"].value = True
     form._presets.path.write_text('{"old": {"speech_model": "gone", "from_the_future": 1}}')
     form._list_presets()
-    form._choice.value = "old"
+    form._on_browser_message(None, {"do": "load preset", "name": "old"}, [])
     assert "'from_the_future'" in form.error
     assert "speech_model" in form.error
     assert form.options["auto_chapters"]  # nothing is changed by half
-    form._remove_preset()
+    form._remove_preset("old")
     form._presets.path.write_text("{")
     form._background.run_now(form._list_presets)
     assert "repair or remove the file" in form.error
@@ -263,80 +259,100 @@ def test_presets_leave_out_webhook_options(form):
 
 def test_a_secret_is_sent_but_not_stored(form, tmp_path):
     """A typed key is among the options sent, and in no trait, code, preset, repr or static HTML."""
-    form._options.fields["webhook_auth_header_value"]._on_input(None, {"text": CANARY}, [])
-    form._key._on_input(None, {"text": CANARY}, [])
+    for name in ("webhook_auth_header_value", "api_key"):
+        form._on_browser_message(None, {"do": "secret", "name": name, "text": CANARY}, [])
     form.fields["webhook_auth_header_name"].value = "X-Key"
-    assert form._options.options["webhook_auth_header_value"] == CANARY
+    assert form._all_options()["webhook_auth_header_value"] == CANARY
     form.save_preset("with a key")
-    widgets = [form, form.drop, form.table, form._key, *form.fields.values()]
-    states = [json.dumps(widget.get_state(), default=str) for widget in widgets]
-    shown = [*states, form.code, repr(form), str(form.options), form.static_html(), form._presets.path.read_text()]
+    shown = [
+        json.dumps(form.get_state(), default=str),
+        form.code,
+        repr(form),
+        str(form.options),
+        form.static_html(),
+        form._presets.path.read_text(),
+    ]
     assert not [text for text in shown if CANARY in text]
     assert "getpass" in form.code
-    form._key._on_input(None, {"text": ""}, [])
-    assert form._key.secret is None
+    form._on_browser_message(None, {"do": "secret", "name": "api_key", "text": ""}, [])
+    assert form._secrets_set == ["webhook_auth_header_value"]
 
 
 class Page:
     """A simulated browser that sends the requested chunk for each "next" message."""
 
-    def __init__(self, drop: FileDrop) -> None:
-        self.drop, self.files, self.done = drop, {}, []
-        drop.send = self.said
+    def __init__(self, form: SubmitForm) -> None:
+        self.form, self.files, self.done = form, {}, []
+        form._uploads._send = self.said
 
-    def said(self, message, buffers=None) -> None:
+    def said(self, message) -> None:
         if message["do"] == "next":
             at = message["at"]
             piece = self.files[message["key"]][at : at + 1000]
-            self.drop._on_browser_message(None, {"do": "chunk", "key": message["key"], "at": at}, [memoryview(piece)])
+            self.form._on_browser_message(None, {"do": "chunk", "key": message["key"], "at": at}, [memoryview(piece)])
         else:
             self.done.append((message["do"], message["key"]))
 
     def put(self, key: str, name: str, data: bytes) -> None:
         self.files[key] = data
-        self.drop._on_browser_message(None, {"do": "begin", "key": key, "name": name, "size": len(data)}, [])
+        self.form._on_browser_message(None, {"do": "begin", "key": key, "name": name, "size": len(data)}, [])
 
 
-def test_dropped_files_arrive_in_chunks_under_safe_names(tmp_path):
+def test_dropped_files_arrive_in_chunks_under_safe_names(form):
     """Every byte arrives, equal names give two files, no name is a path, and no trait holds the data."""
-    drop = FileDrop(tmp_path / "dropped")
-    page = Page(drop)
+    page = Page(form)
+    dropped = form._corpus.path / "dropped"
     data = bytes(range(256)) * 40
     page.put("a", "../../talk.wav", data)
     page.put("b", "talk.wav", b"")
     page.put("c", HOSTILE, b"x")
-    assert [path.parent for path in drop.paths] == [tmp_path / "dropped"] * 3
-    assert [path.name for path in drop.paths][:2] == ["talk.wav", "talk (2).wav"]
-    assert drop.paths[0].read_bytes() == data
-    assert "it may be damaged" in drop._notes[0][1]
-    assert drop._notes[1] == [True, "empty: there is no audio to send"]
-    assert "it may be damaged" in drop._notes[2][1]
-    assert len(str(drop.get_state())) < 50_000
-    assert "<img" not in drop.static_html()
-    drop._on_browser_message(None, {"do": "remove", "n": 0}, [])
-    assert drop.names == ["talk.wav", HOSTILE]
-    assert not list((tmp_path / "dropped").glob(".*"))
+    paths = [Path(source) for source in form.sources]
+    assert [path.parent for path in paths] == [dropped] * 3
+    assert [path.name for path in paths][:2] == ["talk.wav", "talk (2).wav"]
+    assert paths[0].read_bytes() == data
+    form.wait(30)
+    problems = {row["name"]: row["problem"] for row in form._recordings}
+    assert "it may be damaged" in problems["../../talk.wav"]
+    assert "is empty; there is no audio to send" in problems["talk.wav"]
+    assert "it may be damaged" in problems[HOSTILE]
+    assert len(str(form.get_state())) < 200_000
+    assert "<img" not in form.static_html()
+    form._on_browser_message(None, {"do": "remove", "source": str(paths[0])}, [])
+    form.wait(30)
+    assert {row["name"] for row in form._recordings} == {"talk.wav", HOSTILE}
+    assert not list(dropped.glob(".*"))
     assert safe_name("a" * 300 + ".mp3").endswith("a.mp3")
+
+
+def test_paths_are_probed_when_they_are_chosen(form, short, tmp_path):
+    """Before a plan, each recording of a pattern has a row: its length, or that it holds no sound."""
+    (tmp_path / "broken.mp3").write_bytes(b"this is no sound")
+    typed = {"recordings": f"{tmp_path}/*.*3\n{short}"}
+    form._on_browser_message(None, {"do": "look", "values": typed}, [])
+    form.wait(30)
+    rows = {row["name"]: (row["length"], row["problem"]) for row in form._recordings}
+    assert rows == {"broken.mp3": ("", "no sound was found in it; it may be damaged"), short.name: ("0:03", "")}
+    assert form._to_send is None
 
 
 def test_incomplete_files_are_discarded_when_the_form_closes(tmp_path):
     """The form leaves no partial file behind, and waiting for a closed form returns."""
     form = SubmitForm(voxframe.Corpus(tmp_path / "corpus"), presets=tmp_path / "presets.json")
-    form.drop._on_browser_message(None, {"do": "begin", "key": "k", "name": "a.mp3", "size": 9}, [])
-    form.drop._on_browser_message(None, {"do": "chunk", "key": "k", "at": 0}, [b"1234"])
+    form._on_browser_message(None, {"do": "begin", "key": "k", "name": "a.mp3", "size": 9}, [])
+    form._on_browser_message(None, {"do": "chunk", "key": "k", "at": 0}, [b"1234"])
     assert len(list((tmp_path / "corpus" / "dropped").iterdir())) == 1
     form.close()
     assert list((tmp_path / "corpus" / "dropped").iterdir()) == []
     form.wait(1)
 
 
-def test_a_full_disk_is_reported(tmp_path):
+def test_a_full_disk_is_reported(form):
     """If a file cannot be saved, the error pane shows the reason and no partial file remains."""
-    (tmp_path / "dropped").write_text("a file where the folder should be")
-    drop = FileDrop(tmp_path / "dropped")
-    page = Page(drop)
+    form._corpus.path.mkdir()
+    (form._corpus.path / "dropped").write_text("a file where the folder should be")
+    page = Page(form)
     page.put("a", "talk.wav", b"x")
-    assert "cannot save the file" in drop.error
+    assert "cannot save the file" in form.error
     assert page.done == [("failed", "a")]
 
 
@@ -357,7 +373,7 @@ def test_names_and_errors_are_text(form, short, tmp_path):
     form.error = HOSTILE
     form._draw()
     tags = Tags()
-    tags.feed(form._repr_mimebundle_()[0]["text/html"] + form._pane.value)
+    tags.feed(form._repr_mimebundle_()[0]["text/html"])
     assert tags.seen <= {"div", "p", "strong", "table", "tr", "th", "td"}
-    assert form.table._rows[0]["name"] == bad.stem
-    assert Path(form.table._rows[0]["source"]) == bad
+    assert form._jobs[0]["name"] == bad.stem
+    assert Path(form._jobs[0]["source"]) == bad

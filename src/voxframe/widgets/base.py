@@ -8,9 +8,9 @@ Every widget has
   kernel it shows "model not found" unless "Save Widget State Automatically" was on in its settings;
 - its state in traits, so that every view shows the same and a redrawn cell output keeps it.
 
-A widget with JavaScript derives from `ScriptedWidget` and names its files in `static/`. They are joined to one ES
-module: there is no build step and no network access. A form made of ipywidgets uses `with_static_html` directly.
-Requests run in a `Background` thread, so that the kernel stays free.
+A widget derives from `ScriptedWidget` and names its files in `static/`. They are joined to one ES
+module: there is no build step and no network access. Requests run in a `Background` thread, so that the kernel stays
+free.
 """
 
 from __future__ import annotations
@@ -63,18 +63,6 @@ def plain_html(content: str) -> str:
     return f"<div {PLAIN}>{content}</div>"
 
 
-def with_static_html(bundle: Any, text: str, static_html: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Add plain text and static HTML to the MIME bundle of a live widget.
-
-    Args:
-        bundle: Result of the widget's `_repr_mimebundle_`.
-        text: Content of `text/plain`.
-        static_html: Content of `text/html`.
-    """
-    data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-    return {**data, "text/plain": text, "text/html": static_html}, metadata
-
-
 class ScriptedWidget(anywidget.AnyWidget):
     """A widget with JavaScript of its own. Subclasses define `_static_html`.
 
@@ -112,7 +100,9 @@ class ScriptedWidget(anywidget.AnyWidget):
         raise NotImplementedError
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        return with_static_html(super()._repr_mimebundle_(**kwargs), repr(self), self.static_html())
+        bundle: Any = super()._repr_mimebundle_(**kwargs)
+        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
+        return {**data, "text/plain": repr(self), "text/html": self.static_html()}, metadata
 
 
 def _speaker_css() -> str:

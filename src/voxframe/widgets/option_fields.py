@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import ipywidgets
-import traitlets
-
 from voxframe import settings
 from voxframe._files import write_atomic
-from voxframe.errors import CorpusError, OptionError, SettingsError
+from voxframe.errors import CorpusError, OptionError
 from voxframe.options import FIELDS, Field, check
-from voxframe.settings import Secret
 from voxframe.validators import Boolean, Choice, Integer, ListOf, Number, shown
-from voxframe.widgets.base import ScriptedWidget, escaped
 
 _KINDS: Mapping[type, str] = {Boolean: "flag", Choice: "choice", Integer: "whole", Number: "part"}
-_HELP = 'style="opacity:0.75;line-height:1.4;display:block"'
-_WIDE = {"description_width": "190px"}  # the longest label
 #: What an option is called in the form; its name is small print.
 LABELS: Mapping[str, str] = {
     "language_code": "Language",
@@ -119,7 +112,7 @@ def format_input(name: str, value: Any) -> Any:
     if kind == "flag":
         return FIELDS[name].default if value is None else bool(value)
     if kind == "choices":
-        return tuple(value or ())
+        return list(value or ())
     if value is None:
         return ""
     if name == "custom_spelling":
@@ -155,106 +148,52 @@ def _spelling(line: str) -> dict[str, Any]:
     return {"from": spellings, "to": to.strip()}
 
 
-class SecretField(ScriptedWidget):
-    """A password field. Its text goes to the kernel in one message and is in no trait, so in no saved notebook.
+class FormField:
+    """A field of the form.
 
-    Attributes:
-        given (bool): True if the field has text.
+    Args:
+        form: The widget whose trait `_values` holds the inputs by name.
     """
 
-    scripts = ("secret_field",)
-    styles = ("fields",)
-
-    help = traitlets.Unicode("").tag(sync=True)
-    given = traitlets.Bool(False).tag(sync=True)
-
-    def __init__(self, title: str, help: str = "") -> None:  # noqa: A002  as the trait
-        super().__init__(title=title, help=help)
-        self._secret: Secret | None = None
-        self.on_msg(self._on_input)
+    def __init__(self, form: Any, name: str) -> None:
+        self._form, self._name = form, name
 
     @property
-    def secret(self) -> Secret | None:
-        """The text of the field; None if it is empty."""
-        return self._secret
+    def value(self) -> Any:
+        """The input. It can be set to a text as typed, or to the value of the option."""
+        return self._form._values.get(self._name, format_input(self._name, None) if self._name in FIELDS else "")
 
-    def _static_html(self) -> str:
-        return f"<p>{escaped(self.title)}</p>"
-
-    def _on_input(self, _: Any, message: Any, __: Any) -> None:
-        text = message.get("text") if isinstance(message, dict) else None
-        self.error, self._secret = "", None
-        try:
-            self._secret = Secret(text) if isinstance(text, str) and text.strip() else None
-        except SettingsError as e:
-            self.error = str(e)
-        self.given = self._secret is not None
+    @value.setter
+    def value(self, value: Any) -> None:
+        if not isinstance(value, str):
+            value = format_input(self._name, value) if self._name in FIELDS else str(value)
+        self._form._values = self._form._values | {self._name: value}
 
 
-class OptionFields(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
-    """A field with help for every option of a job."""
-
-    def __init__(self, on_change: Callable[[], None]) -> None:
-        self.fields: dict[str, ipywidgets.Widget] = {}
-        field_layout = ipywidgets.Layout(width="auto")
-        help_layout = ipywidgets.Layout(width="auto", margin="2px 0 2px 4px")
-        grid = ipywidgets.Layout(grid_template_columns="minmax(320px, 500px) minmax(150px, 1fr)", grid_gap="0 8px")
-        pages = {}
-        for group in dict.fromkeys(field.group for field in FIELDS.values() if field.group):
-            children = []
-            for option in (field for field in FIELDS.values() if field.group == group):
-                field = self.fields[option.name] = _input_widget(option, field_layout)
-                field.observe(lambda _: on_change(), "given" if option.secret else "value")
-                text = f"<span {_HELP}>{escaped(_help(option))} <small><code>{option.name}</code></small></span>"
-                children += [field, ipywidgets.HTML(text, layout=help_layout)]
-            pages[group] = ipywidgets.GridBox(children, layout=grid)
-        self._groups = ipywidgets.ToggleButtons(
-            options=list(pages), tooltips=[f"Options: {group}" for group in pages], style={"button_width": "auto"}
-        )
-        self._page = ipywidgets.Box([pages[self._groups.value]], layout=ipywidgets.Layout(display="block"))
-        self._groups.observe(lambda change: setattr(self._page, "children", [pages[change["new"]]]), "value")
-        super().__init__([self._groups, self._page])
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The checked options, including the secret one."""
-        inputs = {name: field.value for name, field in self.fields.items() if not isinstance(field, SecretField)}
-        if (secret := self.secret) is not None:
-            inputs["webhook_auth_header_value"] = secret.reveal()
-        return parse_form(inputs)
-
-    @property
-    def secret(self) -> Secret | None:
-        """The value of the authentication header of webhooks; None if the field is empty."""
-        field = self.fields["webhook_auth_header_value"]
-        assert isinstance(field, SecretField)
-        return field.secret
-
-    def fill(self, options: Mapping[str, Any]) -> None:
-        """Set every field that a preset can hold; options that are not given get their defaults."""
-        for name, field in self.fields.items():
-            if name not in NOT_SAVED:
-                field.value = format_input(name, options.get(name))
+def groups() -> list[dict[str, Any]]:
+    """Return the groups of options as the browser shows them: each field with its label, help and choices."""
+    shown: dict[str, list[dict[str, Any]]] = {}
+    for field in FIELDS.values():
+        if field.group:
+            shown.setdefault(field.group, []).append(_shown(field))
+    return [{"name": name, "fields": fields} for name, fields in shown.items()]
 
 
-def _input_widget(field: Field, layout: Any) -> ipywidgets.Widget:
+def _shown(field: Field) -> dict[str, Any]:
     kind = kind_of(field)
-    common = {"description": LABELS[field.name], "tooltip": _help(field), "style": _WIDE, "layout": layout}
-    if kind == "flag":
-        return ipywidgets.Checkbox(value=field.default, indent=True, **common)
+    choices = [[value, _in_words(field, value)] for value in field.choices]
     if kind == "choice":
-        default = f"default{f' ({field.default})' if field.default else ''}"
-        return ipywidgets.Dropdown(options=[(default, ""), *((c, c) for c in field.choices)], value="", **common)
-    if kind == "choices":
-        return ipywidgets.SelectMultiple(options=field.choices, rows=6, **common)
-    if kind == "list":
-        return ipywidgets.Textarea(rows=3, **common)
-    if kind == "secret":
-        widget = SecretField(LABELS[field.name], help=_help(field))
-        widget.add_class("vf-option")
-        return widget
-    default = f"default: {field.default}" if field.default not in (None, "") else ""
-    return ipywidgets.Text(placeholder=default, **common)
+        choices.insert(0, ["", f"default{f' ({_in_words(field, field.default)})' if field.default else ''}"])
+    plain = kind in ("whole", "part", "text") and field.default not in (None, "")
+    return {
+        "name": field.name, "label": LABELS[field.name], "help": _help(field), "kind": kind, "choices": choices,
+        "empty": format_input(field.name, None), "hint": f"default: {field.default}" if plain else "",
+    }  # fmt: skip
+
+
+def _in_words(field: Field, value: str) -> str:
+    """Return what a choice is called in the form."""
+    return field.meanings.get(value) or value.replace("_", " ")
 
 
 class Presets:

@@ -4,47 +4,43 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import ipywidgets
 import pandas as pd
 import traitlets
 
-from voxframe._text import PLAIN, clock, masked
 from voxframe.client import Client, connect
 from voxframe.corpus import Corpus
-from voxframe.corpus.addresses import is_address, is_remote
-from voxframe.corpus.batch.media import expand, signature
 from voxframe.corpus.batch.plan import TO_SEND, Plan
 from voxframe.corpus.corpus import chosen_corpus
 from voxframe.corpus.job import PENDING
 from voxframe.corpus.services import check_client
-from voxframe.errors import AudioError, AudioNotFoundError, OptionError, ServiceError, SettingsError
-from voxframe.options import check
-from voxframe.settings import resolve
+from voxframe.errors import AudioNotFoundError, OptionError, ServiceError, SettingsError
+from voxframe.options import FIELDS, check
+from voxframe.settings import Secret, resolve
 from voxframe.widgets.base import (
     Background,
     RepeatedCall,
+    ScriptedWidget,
     absolute_path,
     connect_call,
     corpus_call,
     escaped,
-    plain_html,
-    with_static_html,
+    show_errors,
 )
-from voxframe.widgets.option_fields import OptionFields, Presets, SecretField
-from voxframe.widgets.submit_parts import MAX_ROWS, FileDrop, JobTable, damage
+from voxframe.widgets.option_fields import NOT_SAVED, FormField, Presets, format_input, groups, parse_form
+from voxframe.widgets.submit_parts import MAX_ROWS, Uploads, existing, job_rows, plan_rows, probed_row
 
 #: Recordings submitted per call: up to this many are still sent after "Stop sending".
 _BATCH_SIZE = 4
 #: Seconds between two polls of a remote service, and between two updates of the table.
 _POLL_S, _DRAW_S = 2.0, 0.5
+_SECRET = "webhook_auth_header_value"  # noqa: S105  a name
 
 
-class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
+class SubmitForm(ScriptedWidget):
     """A form to transcribe recordings: add files or URLs, set options, check the plan, send, and follow the jobs.
 
     Nothing is sent before the plan was shown, and no recording is sent twice. Jobs run in the background: the kernel
@@ -59,8 +55,8 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
 
     Attributes:
         error (str): Error message shown in the error pane.
-        inputs: Field for paths and URLs.
-        fields: Fields of the options by name.
+        inputs: Field for paths and URLs; its `value` can be set.
+        fields: Fields of the options by name; their `value` can be set.
 
     Raises:
         OptionError: An argument has the wrong type.
@@ -74,7 +70,25 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
         (['https://example.org/talk.mp3'], {'speaker_labels': True})
     """
 
-    error = traitlets.Unicode("")
+    scripts = ("submit_form",)
+    styles = ("fields", "submit_form")
+
+    busy = traitlets.Unicode("").tag(sync=True)
+    # Inputs by the name of their field, without the secret ones.
+    _values = traitlets.Dict().tag(sync=True)
+    _secrets_set: Any = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    _groups: Any = traitlets.List().tag(sync=True)
+    # The service if the fields are empty; empty itself if a client was given.
+    _default_service = traitlets.Unicode("").tag(sync=True)
+    _preset_names: Any = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    _preset = traitlets.Unicode("").tag(sync=True)
+    _recordings: Any = traitlets.List().tag(sync=True)
+    _summary = traitlets.Unicode("").tag(sync=True)
+    # Number of recordings to send; None before a plan.
+    _to_send = traitlets.Int(None, allow_none=True).tag(sync=True)
+    _sending = traitlets.Bool(False).tag(sync=True)
+    _jobs: Any = traitlets.List().tag(sync=True)
+    _counts = traitlets.Dict().tag(sync=True)
 
     def __init__(
         self, corpus: Corpus | None = None, client: Client | None = None, *, presets: str | Path | None = None
@@ -85,60 +99,16 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
         self._presets = Presets(presets)
         self._plan: Plan | None = None
         self._changes = 0  # number of changes of the fields
+        self._secrets: dict[str, Secret] = {}
         self._shares: dict[str, float] = {}
         self._stop = threading.Event()
         self._background = Background(self, self._show_busy)
-        wide = ipywidgets.Layout(width="auto")
-        self.drop = FileDrop(self._corpus.path / "dropped")
-        self.inputs = ipywidgets.Textarea(
-            placeholder="or paths, folders, patterns (calls/**/*.mp3) and URLs (https://...), one per line",
-            description="Recordings", rows=3, layout=wide, style=_LABELLED,
-        )  # fmt: skip
-        self._options = OptionFields(self._discard_plan)
-        self.fields = self._options.fields
-        self._service_url = ipywidgets.Text(
-            description="Service",
-            placeholder=resolve().base_url or "the embedded server on this machine",
-            layout=wide,
-            style=_LABELLED,
-        )
-        self._key = SecretField("API key")
-        self._choice = ipywidgets.Dropdown(description="Preset", style=_LABELLED, options=[("Select a preset", "")])
-        self._name = ipywidgets.Text(
-            description="Name", placeholder="Preset name", layout=ipywidgets.Layout(width="230px"),
-            style={"description_width": "60px"},
-        )  # fmt: skip
-        self._name.description_allow_html = False
-        save, remove = (
-            ipywidgets.Button(description=text, layout=_NARROW) for text in ("Save preset", "Delete preset")
-        )
-        self._plan_button = ipywidgets.Button(description="Plan", button_style="primary", layout=_NARROW)
-        self._send_button = ipywidgets.Button(description="Send", disabled=True, layout=_NARROW)
-        self._stop_button = ipywidgets.Button(
-            description="Stop sending", tooltip=f"Up to {_BATCH_SIZE} recordings in progress are still sent",
-            disabled=True, layout=_NARROW,
-        )  # fmt: skip
-        self._planned, self._pane = ipywidgets.HTML(), ipywidgets.HTML()
-        self.table = JobTable(self._act)
-        row = ipywidgets.Layout(flex_flow="row wrap", align_items="center")
-        service = [] if client is not None else [self._service_url, self._key]
-        super().__init__([
-            self.drop, self.inputs, *service,
-            ipywidgets.Box([self._choice, self._name, save, remove], layout=row),
-            self._options,
-            ipywidgets.Box([self._plan_button, self._send_button, self._stop_button], layout=row),
-            self._planned, self._pane, self.table,
-        ])  # fmt: skip
-        self.add_class("vf-submit-form")
-        changes = ((self.drop, "names"), (self.inputs, "value"), (self._service_url, "value"), (self._key, "given"))
-        for field, trait in changes:
-            field.observe(lambda _: self._discard_plan(), trait)
-        self._plan_button.on_click(lambda _: self.plan())
-        self._send_button.on_click(lambda _: self.send())
-        self._stop_button.on_click(lambda _: self._stop.set())
-        save.on_click(lambda _: self._background.run_now(lambda: self.save_preset(self._name.value)))
-        remove.on_click(lambda _: self._background.run_now(self._remove_preset))
-        self._choice.observe(self._chosen, "value")
+        self._uploads = Uploads(self._corpus.path / "dropped", super().send)
+        self.inputs = FormField(self, "recordings")
+        self.fields = {name: FormField(self, name) for name, field in FIELDS.items() if field.group and name != _SECRET}
+        service = "" if client is not None else resolve().base_url or "the embedded server on this machine"
+        super().__init__(title="Transcribe", _groups=groups(), _default_service=service)
+        self.on_msg(self._on_browser_message)
         self._background.run_now(self._list_presets)
         self._draw()
         if any(job.state == "submitted" for job in self._corpus.parts.ledger.jobs()):
@@ -151,7 +121,7 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
     def sources(self) -> list[str]:
         """Recordings: uploaded files, then the lines of the field."""
         lines = (line.strip() for line in self.inputs.value.splitlines())
-        return [*map(str, self.drop.paths), *filter(None, lines)]
+        return [*self._uploads.names, *filter(None, lines)]
 
     @property
     def options(self) -> dict[str, Any]:
@@ -160,7 +130,7 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
         Raises:
             OptionError: Options are invalid; the message lists all of them.
         """
-        return {name: value for name, value in self._options.options.items() if name != _SECRET}
+        return {name: value for name, value in self._all_options().items() if name != _SECRET}
 
     @property
     def result(self) -> pd.DataFrame:
@@ -173,24 +143,29 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
         lines = ["import voxframe", "", f"corpus = {corpus_call(self._corpus)}"]
         sources = [absolute_path(source) for source in self.sources]
         options = [f"{name}={value!r}" for name, value in self.options.items()]
-        if self._options.secret is not None:
+        if _SECRET in self._secrets:
             lines.insert(1, "from getpass import getpass")
             options.append(f'{_SECRET}=getpass("{_SECRET}: ")')
         if sources or options:
-            typed = self._service_url.value.strip()
+            typed = self._typed_service()
             lines.append(f"client = voxframe.connect({typed!r})" if typed else f"client = {connect_call(self._client)}")
             lines += [f"sources = {sources!r}", f"options = dict({', '.join(options)})"]
             lines += ["print(corpus.plan(sources, client=client, **options))"]
             lines += ["corpus.submit(sources, client=client, **options)", "corpus.sync(client=client, wait=True)"]
         return "\n".join([*lines, "result = corpus.jobs()", "result"])
 
-    def static_html(self) -> str:
-        """Return the jobs as HTML without scripts."""
+    def _static_html(self) -> str:
+        """Return the jobs."""
+        cell = 'style="text-align:left;padding:1px 8px"'
+        head = "".join(f"<th {cell}>{name}</th>" for name in ("Recording", "State", "Length"))
+        rows = "".join(
+            f"<tr><td {cell}>{escaped(row['name'])}</td><td {cell}>{escaped(row['state_text'])}</td>"
+            f"<td {cell}>{row['length']}</td></tr>"
+            for row in self._jobs
+        )
         folder = escaped(Path(str(self._corpus.path)).name)
-        return plain_html(f"<p><strong>Transcribe</strong> into the corpus {folder}</p>{self.table._static_html()}")
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        return with_static_html(super()._repr_mimebundle_(**kwargs), repr(self), self.static_html())
+        table = f"<table><tr>{head}</tr>{rows}</table>" if rows else "<p>No jobs.</p>"
+        return f"<p><strong>Transcribe</strong> into the corpus {folder}</p>{table}"
 
     def plan(self) -> None:
         """Plan in the background which recordings to send, and show the plan. After that they can be sent."""
@@ -214,7 +189,7 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
         """
         self._presets.save(name, self.options)
         self._list_presets()
-        self._choice.value = name.strip()
+        self._preset = name.strip()
 
     def load_preset(self, name: str) -> None:
         """Set the options to those of a preset.
@@ -224,77 +199,146 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
             CorpusError: The presets cannot be read.
         """
         preset = self._presets.get(name)
-        self._name.value = name
+        self._preset = name
         try:
             check(**preset)
         except OptionError as e:
             raise OptionError(f"cannot use the preset {name!r}: {e}\nDelete it or save it again") from None
-        self._options.fill(preset)
+        self._values = self._values | {
+            option: format_input(option, preset.get(option)) for option in self.fields if option not in NOT_SAVED
+        }
 
     def close(self) -> None:
         """Close the form; jobs at the service continue."""
         if "_background" in self.__dict__:  # __init__ may have failed
             self._stop.set()
             self._background.close()
-            self.drop.close()
+            self._uploads.close()
         super().close()
 
-    def _chosen(self, change: Any) -> None:
-        if change["new"]:
-            self._background.run_now(lambda: self.load_preset(change["new"]))
-
-    def _remove_preset(self) -> None:
-        self._presets.remove(self._name.value.strip())
+    def _remove_preset(self, name: str) -> None:
+        self._presets.remove(name.strip())
         self._list_presets()
 
     def _list_presets(self) -> None:
-        self._choice.options = [("Select a preset", ""), *((name, name) for name in self._presets.all())]
+        self._preset_names = list(self._presets.all())
+        if self._preset not in self._preset_names:
+            self._preset = ""
 
-    def _discard_plan(self) -> None:
+    def _all_options(self) -> dict[str, Any]:
+        """Return the checked options, including the secret one."""
+        inputs = {name: field.value for name, field in self.fields.items()}
+        if (secret := self._secrets.get(_SECRET)) is not None:
+            inputs[_SECRET] = secret.reveal()
+        return parse_form(inputs)
+
+    def _typed_service(self) -> str:
+        return str(self._values.get("service", "")).strip()
+
+    # Messages of the browser
+
+    def _on_browser_message(self, _: Any, message: Any, buffers: Any) -> None:
+        do = message.get("do")
+        if isinstance(values := message.get("values"), dict):  # traits may arrive after the message
+            self._values = values
+        name = str(message.get("name", ""))
+        match do:
+            case "plan":
+                self.plan()
+            case "send":
+                self.send()
+            case "stop":
+                self._stop.set()
+            case "look":
+                self._look_later()
+            case "secret":
+                self._keep_secret(name, message.get("text"))
+            case "save preset":
+                self._background.run_now(lambda: self.save_preset(name))
+            case "load preset":
+                self._background.run_now(lambda: self.load_preset(name))
+            case "delete preset":
+                self._background.run_now(lambda: self._remove_preset(name))
+            case "cancel" | "retry" | "retry all":
+                self._act(do, str(message.get("key", "")))
+            case "begin" | "chunk" | "discard" | "remove":
+                with show_errors(self):
+                    if self._uploads.receive(message, buffers):
+                        self._discard_plan()
+                        self._look_later()
+
+    def _keep_secret(self, name: str, text: Any) -> None:
+        """Keep the text of a password field outside of all traits."""
+        self._secrets.pop(name, None)
+        with show_errors(self):
+            if isinstance(text, str) and text.strip():
+                self._secrets[name] = Secret(text)
+        self._secrets_set = list(self._secrets)
+        self._discard_plan()
+
+    @traitlets.observe("_values")
+    def _discard_plan(self, _: Any = None) -> None:
         """Discard the plan, because the inputs have changed."""
         self._changes += 1
         if self._plan is not None:
-            self._plan = None
-            self._planned.value = ""
-        self._send_button.disabled, self._send_button.description = True, "Send"
+            self._recordings = [row | {"plan": ""} for row in self._recordings]
+        self._plan, self._to_send, self._summary = None, None, ""
 
     # Background tasks
 
+    def _look_later(self) -> None:
+        self._background.submit("reading recordings", self._look)
+
+    def _look(self) -> None:
+        """Show the recordings that were chosen, with their lengths and problems, unless a plan shows them."""
+        _, recordings, missing = existing(self.sources)
+        if self._plan is None:
+            self._show_recordings([*missing, *map(probed_row, recordings[:MAX_ROWS])], len(missing) + len(recordings))
+
+    def _show_recordings(self, rows: list[dict[str, Any]], count: int) -> None:
+        """Show rows of recordings, those with problems first if there are too many."""
+        if count > MAX_ROWS:
+            rows = sorted(rows, key=lambda row: not row["problem"])[:MAX_ROWS]
+            self._summary = "\n".join(filter(None, [self._summary, f"{MAX_ROWS} of {count:,} recordings are shown."]))
+        names = self._uploads.names
+        self._recordings = [
+            row | {"name": names.get(row["source"], row["name"]), "upload": row["source"] in names} for row in rows
+        ]
+
     def _make_plan(self) -> None:
-        self._plan, self._send_button.disabled, self._planned.value = None, True, ""
+        self._discard_plan()
         if not self.sources:
             raise OptionError("there are no recordings yet; drop files, or enter paths or URLs")
         changes = self._changes
-        sources, missing = _existing(self.sources)
+        sources, _, missing = existing(self.sources)
         if not sources:
-            raise AudioNotFoundError("\n".join(missing.values()))
-        self._plan = plan = self._corpus.plan(sources, client=self._service(), progress=False, **self.options)
+            self._show_recordings(missing, len(missing))
+            raise AudioNotFoundError("\n".join(row["problem"] for row in missing))
+        plan = self._corpus.plan(sources, client=self._service(), progress=False, **self.options)
         if changes != self._changes:  # it would be sent with options that were not planned
-            self._plan = None
             raise OptionError("the form was changed while the recordings were read; press Plan again")
-        self._planned.value = _plan_table(plan, missing)
-        self._send_button.description = f"Send {plan.to_send}" if plan.to_send else "Nothing to send"
-        self._send_button.disabled = not plan.to_send
+        self._plan, self._to_send, self._summary = plan, plan.to_send, repr(plan).partition("\n")[0]
+        rows = [*missing, *plan_rows(plan)]
+        self._show_recordings(rows, len(rows))
 
     def _send_planned(self) -> None:
         if self._plan is None:
             raise OptionError("there is no plan to send; press Plan first")
         sources = [step.source for step in self._plan.steps if step.verdict in TO_SEND]
-        options, client = self._options.options, self._service()
+        options, client = self._all_options(), self._service()
         self._discard_plan()
-        self._stop_button.disabled = False
+        self._sending, self._recordings = True, []
         try:
             with RepeatedCall(self._draw, _DRAW_S):
                 for n in range(0, len(sources), _BATCH_SIZE):
                     if self._stop.is_set():
-                        self._show_plan(
-                            f"Stopped: {len(sources) - n} of {len(sources)} were not sent. Press Plan to continue."
-                        )
+                        left = f"{len(sources) - n} of {len(sources)} were not sent"
+                        self._summary = f"Stopped: {left}. Press Plan to continue."
                         break
-                    self.table.busy = f"sending {n + 1} of {len(sources)}"
+                    self.busy = f"sending {n + 1} of {len(sources)}"
                     self._corpus.submit(sources[n : n + _BATCH_SIZE], client=client, progress=False, **options)
         finally:
-            self._stop_button.disabled = True
+            self._sending = False
             self._background.submit("fetching", self._follow, keep_error=True)  # also of jobs sent before an error
 
     def _follow(self) -> None:
@@ -330,84 +374,18 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
             self._corpus.retry(failed=not lost, uncertain=lost, keys=keys, client=self._service(), progress=False)
 
     def _show_busy(self, what: str) -> None:
-        self.table.busy = what
+        self.busy = what
         self._draw()
 
-    def _show_plan(self, text: str) -> None:
-        self._planned.value = f'<pre style="white-space:pre-wrap;margin:4px 8px">{escaped(text)}</pre>'
-
     def _draw(self) -> None:
-        self.table.show(self._corpus.parts.ledger.jobs(), self._shares)
+        self._jobs, self._counts = job_rows(self._corpus.parts.ledger.jobs(), self._shares)
 
     def _service(self) -> Client:
         """Return the given client, or one for the URL and key in the form, or the default one."""
         if self._client is not None:
             return self._client
-        address, key = self._service_url.value.strip() or None, self._key.secret
+        address, key = self._typed_service() or None, self._secrets.get("api_key")
         settings = resolve(address, api_key=key)
         if settings.base_url is not None and settings.api_key is None:
             raise SettingsError(f"there is no API key for {settings.base_url}; enter it in the field 'API key'")
         return connect(address, api_key=key)
-
-    @traitlets.observe("error")
-    def _show_pane(self, change: Any) -> None:
-        text = escaped(change["new"])
-        self._pane.value = f'<div role="alert" {PLAIN} style="{_ALERT}">{text}</div>' if text else ""
-
-
-#: What happens to a recording, by its verdict.
-_VERDICTS = {
-    "new": "will be sent",
-    "new_options": "will be sent again, with other options (a new job)",
-    "pending": "will be sent (planned before)",
-    "known": "not sent again: it was sent with these options",
-    "failed": "failed before: press Retry below",
-    "uncertain": "may have been sent: see below",
-}
-
-
-def _existing(sources: list[str]) -> tuple[list[str], dict[str, str]]:
-    """Return the sources that exist, and the messages of the others by source."""
-    existing, missing = list[str](), dict[str, str]()
-    for source in sources:
-        try:
-            for recording in expand(source):
-                if not is_address(recording.source) and not is_remote(recording.source):
-                    signature(recording.source)
-            existing.append(source)
-        except AudioError as e:
-            missing[source] = str(e)
-    return existing, missing
-
-
-def _plan_table(plan: Plan, missing: Mapping[str, str]) -> str:
-    """Return a plan as HTML: a summary, and a row per recording."""
-    rows = [(source, "left out", "", message) for source, message in missing.items()]
-    for step in plan.steps:
-        seconds = step.job.audio_duration_s
-        length = "" if seconds is None else clock(seconds)
-        problem = (step.job.error or "") if step.verdict == "unreadable" else ""
-        if step.verdict in TO_SEND and seconds is None:
-            problem = damage(step.source)
-        rows.append((masked(step.source), _VERDICTS.get(step.verdict, "left out"), length, problem))
-    more = f"<p>and {len(rows) - MAX_ROWS:,} more</p>" if len(rows) > MAX_ROWS else ""
-    body = "".join(
-        f'<tr><td {_CELL} title="{escaped(source)}">{escaped(Path(source).name or source)}</td>'
-        f"<td {_CELL}>{escaped(verdict)}{f'<br><span style={_BAD!r}>{escaped(why)}</span>' if why else ''}</td>"
-        f"<td {_CELL}>{length}</td></tr>"
-        for source, verdict, length, why in rows[:MAX_ROWS]
-    )
-    head = "".join(f'<th scope="col" {_CELL}>{name}</th>' for name in ("Recording", "What happens", "Length"))
-    summary = escaped(repr(plan).partition("\n")[0])
-    return f'<div {PLAIN} style="margin:4px 8px"><p>{summary}</p><table><tr>{head}</tr>{body}</table>{more}</div>'
-
-
-_BAD = "color:light-dark(#a51d2d,#ff9aa2)"
-_CELL = 'style="text-align:start;vertical-align:top;padding:1px 12px 1px 0;overflow-wrap:anywhere"'
-_SECRET = "webhook_auth_header_value"  # noqa: S105  a name
-_NARROW = ipywidgets.Layout(width="auto")
-_LABELLED = {"description_width": "90px"}
-_ALERT = (
-    "white-space:pre-wrap;overflow-wrap:anywhere;line-height:1.4;padding:8px 10px;margin:4px 8px;border-radius:4px;"
-    "color:light-dark(#a51d2d,#ff9aa2);border-inline-start:3px solid light-dark(#a51d2d,#ff9aa2)"
-)

@@ -1,4 +1,4 @@
-"""Parts of the submit form with JavaScript: a drop zone for recordings, and a live table of jobs."""
+"""Parts of the submit form: uploads, and the rows of recordings and jobs."""
 
 from __future__ import annotations
 
@@ -10,67 +10,57 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
-import traitlets
-
 from voxframe._text import clock, masked
 from voxframe.corpus.addresses import is_address, is_remote
-from voxframe.corpus.batch.media import duration_s, has_sound
+from voxframe.corpus.batch.media import duration_s, expand, has_sound, signature
+from voxframe.corpus.batch.plan import TO_SEND, Plan
 from voxframe.corpus.job import LOST, PENDING, Job
 from voxframe.errors import AudioError
-from voxframe.widgets.base import ScriptedWidget, escaped, show_errors
+
+#: Maximum number of rows of a table; unfinished and recent jobs come first.
+MAX_ROWS = 100
 
 
-class FileDrop(ScriptedWidget):
-    """Files from the browser's machine, dropped or selected.
+class Uploads:
+    """Files from the browser's machine, received in chunks.
 
     Args:
         folder: Folder for the files; created with the first file.
+        send: Sends a message to the browser.
 
     Attributes:
-        names (list[str]): Names of the uploaded files, in order.
+        names: Names in the browser by path, in order.
     """
 
-    scripts = ("file_drop",)
-    styles = ("fields", "file_drop")
-
-    names = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    # Of each file: whether there is a problem, and its length or the problem.
-    _notes: Any = traitlets.List().tag(sync=True)
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(title="Recordings")
-        self._folder = folder
+    def __init__(self, folder: Path, send: Callable[[dict[str, Any]], None]) -> None:
+        self._folder, self._send = folder, send
         self._open: dict[str, tuple[IO[bytes], Path, str, int]] = {}
-        self.paths: list[Path] = []
-        self.on_msg(self._on_browser_message)
+        self.names: dict[str, str] = {}
 
-    def _static_html(self) -> str:
-        return f"<p>{', '.join(escaped(name) for name in self.names) or 'No files.'}</p>"
+    def receive(self, message: Mapping[str, Any], buffers: Sequence[Any]) -> bool:
+        """Handle a message of the browser. Return True if the files have changed."""
+        do, key, count = message["do"], str(message.get("key")), len(self.names)
+        try:
+            if do == "begin":
+                self._start(key, str(message["name"]), int(message["size"]))
+            elif do == "chunk" and key in self._open:
+                self._receive_chunk(key, int(message["at"]), bytes(buffers[0]))
+            elif do == "discard":
+                self._discard(key)
+            elif do == "remove":  # it stays on disk, because a job may need it
+                self.names.pop(str(message["source"]), None)
+        except OSError as e:
+            self._discard(key)
+            self._send({"do": "failed", "key": key})
+            raise AudioError(f"cannot save the file in {str(self._folder)!r}: {e.strerror or e}") from None
+        return len(self.names) != count
 
     def close(self) -> None:
-        """Close the widget and discard incomplete files."""
-        for key in list(self.__dict__.get("_open", ())):  # __init__ may have failed
-            self._cancel(key)
-        super().close()
+        """Discard incomplete files."""
+        for key in list(self._open):
+            self._discard(key)
 
-    def _on_browser_message(self, _: Any, message: Any, buffers: Any) -> None:
-        with show_errors(self):
-            do, key = message.get("do"), str(message.get("key"))
-            try:
-                if do == "begin":
-                    self._start_upload(key, str(message["name"]), int(message["size"]))
-                elif do == "chunk" and key in self._open:
-                    self._receive_chunk(key, int(message["at"]), bytes(buffers[0]))
-                elif do == "cancel":
-                    self._cancel(key)
-                elif do == "remove":
-                    self._remove(int(message["n"]))
-            except OSError as e:
-                self._cancel(key)
-                self.send({"do": "failed", "key": key})
-                raise AudioError(f"cannot save the file in {str(self._folder)!r}: {e.strerror or e}") from None
-
-    def _start_upload(self, key: str, name: str, size: int) -> None:
+    def _start(self, key: str, name: str, size: int) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         path = _unused_path(self._folder, safe_name(name))
         part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
@@ -87,42 +77,20 @@ class FileDrop(ScriptedWidget):
         """Request the next chunk, or finish the file."""
         file, path, name, size = self._open[key]
         if at < size:
-            self.send({"do": "next", "key": key, "at": at})
+            self._send({"do": "next", "key": key, "at": at})
             return
         file.close()
         del self._open[key]
         path = _unused_path(self._folder, path.name)  # another upload may have taken the name meanwhile
         Path(file.name).replace(path)
-        self.paths.append(path)
-        problem = damage(str(path))
-        length = None if problem else duration_s(str(path))
-        self._notes = [*self._notes, [bool(problem), problem or ("" if length is None else clock(length))]]
-        self.names = [*self.names, name]
-        self.send({"do": "done", "key": key})
+        self.names[str(path)] = name
+        self._send({"do": "done", "key": key})
 
-    def _cancel(self, key: str) -> None:
+    def _discard(self, key: str) -> None:
         """Discard an incomplete file."""
         if upload := self._open.pop(key, None):
             upload[0].close()
             Path(upload[0].name).unlink(missing_ok=True)
-
-    def _remove(self, n: int) -> None:
-        """Remove a file from the list; it stays on disk, because a job may need it."""
-        if 0 <= n < len(self.names):
-            del self.paths[n]
-            self._notes = [note for place, note in enumerate(self._notes) if place != n]
-            self.names = [name for place, name in enumerate(self.names) if place != n]
-
-
-def damage(source: str) -> str:
-    """Return why a local file is probably no recording; empty if it looks like one, or if PyAV is not installed."""
-    if is_address(source) or is_remote(source):
-        return ""
-    if Path(source).stat().st_size == 0:
-        return "empty: there is no audio to send"
-    if find_spec("av") is None or has_sound(source):
-        return ""
-    return "no sound was found in it; it may be damaged"
 
 
 def safe_name(name: str) -> str:
@@ -149,8 +117,74 @@ def _unused_path(folder: Path, name: str) -> Path:
     return path
 
 
-#: Maximum number of rows; unfinished and recent jobs come first.
-MAX_ROWS = 100
+#: What happens to a recording, by its verdict.
+_VERDICTS = {
+    "new": "will be sent",
+    "new_options": "will be sent again, with other options (a new job)",
+    "pending": "will be sent (planned before)",
+    "known": "not sent again: it was sent with these options",
+    "failed": "failed before: press Retry below",
+    "uncertain": "may have been sent: see below",
+}
+
+
+def recording_row(source: str, plan: str = "", length_s: float | None = None, problem: str = "") -> dict[str, Any]:
+    """Return the browser's row of a recording.
+
+    Args:
+        plan: What happens to it; empty before a plan.
+    """
+    source = masked(source)
+    length = "" if length_s is None else clock(length_s)
+    return {"source": source, "name": Path(source).name or source, "plan": plan, "length": length, "problem": problem}
+
+
+def existing(sources: Sequence[str]) -> tuple[list[str], list[str], list[dict[str, Any]]]:
+    """Return the sources that exist, their recordings, and the rows of the other sources."""
+    usable, recordings, missing = list[str](), list[str](), list[dict[str, Any]]()
+    for source in sources:
+        try:
+            expanded = [recording.source for recording in expand(source)]
+            for recording in expanded:
+                if not is_address(recording) and not is_remote(recording):
+                    signature(recording)
+        except AudioError as e:
+            missing.append(recording_row(source, "left out", problem=str(e)))
+        else:
+            usable.append(source)
+            recordings += expanded
+    return usable, recordings, missing
+
+
+def probed_row(source: str) -> dict[str, Any]:
+    """Return the row of a recording that was chosen, with its length or the reason why it is probably none."""
+    problem = _damage(source)
+    return recording_row(
+        source, length_s=None if problem or is_address(source) else duration_s(source), problem=problem
+    )
+
+
+def plan_rows(plan: Plan) -> list[dict[str, Any]]:
+    """Return a row per recording of a plan; a file without sound is named."""
+    rows = []
+    for step in plan.steps:
+        problem = (step.job.error or "") if step.verdict == "unreadable" else ""
+        if step.verdict in TO_SEND and step.job.audio_duration_s is None:
+            problem = _damage(step.source)
+        verdict = _VERDICTS.get(step.verdict, "left out")
+        rows.append(recording_row(step.source, verdict, step.job.audio_duration_s, problem))
+    return rows
+
+
+def _damage(source: str) -> str:
+    """Return why a local file is probably no recording; empty if it looks like one, or if PyAV is not installed."""
+    if is_address(source) or is_remote(source):
+        return ""
+    if find_spec("av") is None or has_sound(source):
+        return ""
+    return "no sound was found in it; it may be damaged"
+
+
 _STATE_TEXTS = {
     "planned": "waiting to be sent",
     "uploading": "uploading",
@@ -160,60 +194,23 @@ _STATE_TEXTS = {
     "error": "failed",
     "uncertain": "uncertain",
 }
-FINISHED = ("completed", "error", "uncertain")
+_FINISHED = ("completed", "error", "uncertain")
 
 
-class JobTable(ScriptedWidget):
-    """A table of submissions.
+def job_rows(jobs: Sequence[Job], progress: Mapping[str, float]) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    """Return the rows of jobs, and the number of jobs by state.
 
     Args:
-        on_action: Called with an action ("cancel", "retry" or "retry all") and the key of a job.
-
-    Attributes:
-        busy (str): Description of the current activity; empty for none.
+        progress: Progress from 0 to 1 by transcript id, if the service reports it.
     """
-
-    scripts = ("job_table",)
-    styles = ("fields", "job_table")
-
-    busy = traitlets.Unicode("").tag(sync=True)
-    _rows: Any = traitlets.List().tag(sync=True)
-    _counts = traitlets.Dict().tag(sync=True)
-
-    def __init__(self, on_action: Callable[[str, str], None]) -> None:
-        super().__init__(title="Jobs")
-        self._on_action = on_action
-        self.on_msg(self._clicked)
-
-    def show(self, jobs: Sequence[Job], progress: Mapping[str, float] | None = None) -> None:
-        """Show submissions.
-
-        Args:
-            progress: Progress from 0 to 1 by transcript id, if the service reports it.
-        """
-        progress = progress or {}
-        order = sorted(jobs, key=lambda job: job.updated.timestamp() if job.updated else 0.0, reverse=True)
-        order.sort(key=lambda job: job.state in FINISHED)
-        counts = {state: sum(job.state == state for job in jobs) for state in _STATE_TEXTS}
-        self._counts = {"all": len(jobs), "finished": sum(counts[state] for state in FINISHED)} | counts
-        self._rows = [_row(job, progress.get(job.transcript_id or "")) for job in order[:MAX_ROWS]]
-
-    def _static_html(self) -> str:
-        cell = 'style="text-align:left;padding:1px 8px"'
-        head = "".join(f"<th {cell}>{name}</th>" for name in ("Recording", "State", "Length"))
-        rows = "".join(
-            f"<tr><td {cell}>{escaped(row['name'])}</td><td {cell}>{escaped(row['state_text'])}</td>"
-            f"<td {cell}>{row['length']}</td></tr>"
-            for row in self._rows
-        )
-        return f"<table><tr>{head}</tr>{rows}</table>" if rows else "<p>No jobs.</p>"
-
-    def _clicked(self, _: Any, message: Any, __: Any) -> None:
-        if isinstance(message, dict) and message.get("do") in ("cancel", "retry", "retry all"):
-            self._on_action(message["do"], str(message.get("key", "")))
+    order = sorted(jobs, key=lambda job: job.updated.timestamp() if job.updated else 0.0, reverse=True)
+    order.sort(key=lambda job: job.state in _FINISHED)
+    counts = {state: sum(job.state == state for job in jobs) for state in _STATE_TEXTS}
+    counts |= {"all": len(jobs), "finished": sum(counts[state] for state in _FINISHED)}
+    return [_job_row(job, progress.get(job.transcript_id or "")) for job in order[:MAX_ROWS]], counts
 
 
-def _row(job: Job, progress: float | None) -> dict[str, Any]:
+def _job_row(job: Job, progress: float | None) -> dict[str, Any]:
     """Return the browser's row of a submission."""
     state = job.state
     source = masked(job.source)
