@@ -30,7 +30,7 @@ from tests.benchmarks.peers import Frames, peers
 from voxframe.frames import json_lists
 from voxframe.frames.extra import unknown_texts
 
-LIMITS = {"all tables, pandas": 1.6, "all tables, Arrow": 1.4, "load_words": 1.0, "finding unknown fields": 0.3}
+LIMITS = {"all tables, pandas": 2.0, "all tables, Arrow": 1.4, "load_words": 1.0, "finding unknown fields": 0.3}
 _IN_A_ROW = 5
 
 
