@@ -84,6 +84,57 @@ def test_changes_are_undone_redone_and_returned_to(host: Host, corpus: voxframe.
     assert corpus.corrections.history("panel")["undone"].notna().all()
 
 
+def test_the_focus_stays_after_every_edit(host: Host, corpus: voxframe.Corpus) -> None:
+    """The focus stays on the control that made an edit; if that is disabled or gone, it goes to the edited turn."""
+    box = host.show(voxframe.TranscriptPlayer("panel", corpus=corpus))
+    row, changes = box.locator(".vf-row").nth(2), box.locator(".vf-change")
+    undo, redo = (box.get_by_role("button", name=name, exact=True) for name in ("Undo", "Redo"))
+    history = box.get_by_role("button", name="History")
+    row.hover()
+    row.locator(".vf-edit").click()
+    row.get_by_role("textbox").fill("Other words for this.")
+    row.get_by_role("textbox").press("Enter")
+    expect(row.locator(".vf-text")).to_contain_text("Other words")
+    expect(row.locator(".vf-edit")).to_be_focused()
+    history.press("Enter")
+    expect(changes).to_have_count(2)
+    expect(history).to_be_focused()
+    row.focus()
+    row.press("m")
+    expect(changes).to_have_count(3)
+    expect(row).to_be_focused()
+    undo.press("Enter")
+    expect(changes.nth(1)).to_have_attribute("aria-current", "step")
+    expect(undo).to_be_focused()
+    undo.press("Enter")
+    expect(undo).to_be_disabled()
+    expect(row).to_be_focused()
+    for _ in range(2):
+        redo.press("Enter")
+        host.page.wait_for_timeout(100)
+    expect(redo).to_be_disabled()
+    expect(row).to_be_focused()
+    changes.filter(has_text="As transcribed").press("Enter")
+    expect(undo).to_be_disabled()
+    expect(changes.filter(has_text="As transcribed")).to_be_focused()
+
+
+def test_keys_of_a_live_transcript(host: Host) -> None:
+    """A key shows the list of keys, and a key starts and stops a session without losing the focus."""
+    live = voxframe.LiveTranscript()
+    box = host.show(live)
+    microphone, stop = (box.get_by_role("button", name=name, exact=True) for name in ("Microphone", "Stop"))
+    microphone.press("?")
+    expect(box.locator(".vf-keys")).to_contain_text("Start the microphone, or stop")
+    live.running = True
+    expect(stop).to_be_focused()
+    live.running = False
+    expect(microphone).to_be_focused()
+    host.page.evaluate("() => { navigator.mediaDevices.getUserMedia = async () => { throw new Error('the key'); }; }")
+    microphone.press("m")
+    expect(box.get_by_role("alert")).to_have_text("the key")
+
+
 def test_a_boundary_is_moved_on_the_waveform(host: Host, corpus: voxframe.Corpus) -> None:
     """A drag of a turn's handle over two words of the next turn gives it these words."""
     player = voxframe.TranscriptPlayer("panel", corpus=corpus)

@@ -7,7 +7,7 @@ function changeHistory(model, guard, change, session) {
   const button = (name, text, action) => h("button", { type: "button", class: "vf-button", "aria-label": text, title: text, onclick: guard(action) }, icon(name));
   const undo = button("undo", "Undo", () => change("undo"));
   const redo = button("redo", "Redo", () => change("redo"));
-  const open = h("button", { type: "button", class: "vf-button", "aria-expanded": String(Boolean(session.history)), title: "List of changes", onclick: guard(() => {
+  const open = h("button", { type: "button", class: "vf-button", "aria-expanded": String(Boolean(session.history)), title: "List of changes", "data-key": "history", onclick: guard(() => {
     session.history = list.hidden;
     list.hidden = !list.hidden;
     open.setAttribute("aria-expanded", String(!list.hidden));

@@ -73,6 +73,12 @@ class BrowserMicrophone extends EventTarget {
 
 const MICROPHONE_ERRORS = { NotAllowedError: "Microphone access was denied. Allow it for this page, then press Microphone again.", NotFoundError: "No microphone was found." };
 
+const LIVE_KEYS = [
+  ["M", "Start the microphone, or stop"],
+  ["S", "Save to the corpus"],
+  ["↑ ↓", "Scroll the transcript, when it has the focus"],
+];
+
 function renderLiveTranscript({ model, el, signal }, microphone) {
   const root = frame("vf-live", model.get("title"));
   const { pane, say, guard, send } = errorPane(model, { needsKernel: true });
@@ -88,13 +94,21 @@ function renderLiveTranscript({ model, el, signal }, microphone) {
   const elapsed = h("span", { class: "vf-status vf-elapsed", role: "timer", "aria-label": "Time of the session" });
   const meter = h("meter", { min: "0", max: "1", value: "0", "aria-label": "Microphone level" });
   const busy = h("span", { class: "vf-status", role: "status" });
-  const bar = h("div", { class: "vf-bar" }, h("strong", { class: "vf-title" }, model.get("title")), listen, path, stream, stop, elapsed, meter, busy, h("span", { class: "vf-space" }), save, clear);
+  const help = keyHelp(LIVE_KEYS, root);
+  const bar = h("div", { class: "vf-bar" }, h("strong", { class: "vf-title" }, model.get("title")), listen, path, stream, stop, elapsed, meter, busy, h("span", { class: "vf-space" }), save, clear, help.button);
   const finals = h("div", { class: "vf-finals", role: "log", "aria-label": "Transcript", tabindex: "0" });
   const partial = h("p", { class: "vf-partial", "aria-hidden": "true" });
   const paper = h("div", { class: "vf-paper" }, finals, partial);
-  root.append(bar, paper, pane);
+  root.append(bar, help.list, paper, pane);
   el.append(root);
 
+  root.addEventListener("keydown", guard((event) => {
+    if (event.target === path || event.ctrlKey || event.metaKey || event.altKey) return;
+    const button = { m: model.get("running") ? stop : listen, s: save }[event.key.toLowerCase()];
+    if (!button || button.disabled) return;
+    event.preventDefault();
+    button.click();
+  }));
   /** Scrolls to new text, unless the user has scrolled up. */
   function follow(change) {
     const near = paper.scrollHeight - paper.scrollTop - paper.clientHeight < 40;
@@ -118,9 +132,11 @@ function renderLiveTranscript({ model, el, signal }, microphone) {
   const empty = () => root.classList.toggle("vf-nothing", !finals.children.length && !partial.textContent);
   const showState = guard(() => {
     const running = model.get("running");
+    const had = document.activeElement;
     for (const button of [listen, stream, clear, path]) button.disabled = running;
     stop.disabled = !running;
     save.disabled = running || !model.get("_finals").length;
+    if (root.contains(had) && had.disabled) (running ? stop : listen).focus(); // a disabled button loses the focus
     busy.textContent = model.get("busy") ? `${model.get("busy")} …` : model.get("_saved");
     if (document.activeElement !== path) path.value = model.get("file");
   });

@@ -463,22 +463,28 @@ function drawPlayer(context, sound) {
   const draw = () => {
     const before = reader;
     const top = before?.list.scrollTop;
-    const had = document.activeElement;
-    const row = before?.list.contains(had) ? had.closest(".vf-row") : null;
+    const had = el.contains(document.activeElement) ? document.activeElement : null;
+    const row = had?.closest(".vf-row");
     const key = had?.closest("[data-back]")?.dataset.back || had?.dataset.key;
-    const control = !row && el.contains(had) && had.ariaLabel;
+    const same = row ? key && `[data-key="${key}"]` : had?.ariaLabel ? `[aria-label="${CSS.escape(had.ariaLabel)}"]` : key && `[data-key="${CSS.escape(key)}"]`;
     drawn?.abort();
     el.querySelector(":scope > .vf-player")?.remove();
     drawn = new AbortController();
     reader = renderPlayer({ ...context, model: listening(model, drawn.signal), signal: drawn.signal, session }, sound);
     if (!before) return;
     reader.list.scrollTop = top;
-    if (control) el.querySelector(`[aria-label="${CSS.escape(control)}"]`)?.focus({ preventScroll: true });
-    if (!row || !reader.rows.length) return;
-    const p = reader.passages.turn.indexOf(before.passages.turn[row.passage]);
-    reader.place(p < 0 ? Math.min(row.passage, reader.rows.length - 1) : p);
+    if (!reader.rows.length) return;
+    const at = row ? row.passage : before.cursor;
+    const p = reader.passages.turn.indexOf(before.passages.turn[at]);
+    reader.cursor = p < 0 ? Math.min(at, reader.rows.length - 1) : p;
+    if (!had) return;
+    // The focus stays on the control; if that is gone or disabled, it goes to the turn.
+    const find = (part) => same && part.querySelector(`${same}:not([hidden], :disabled)`);
+    const control = !row && find(el);
+    if (control) return control.focus({ preventScroll: true });
+    reader.place(reader.cursor);
     const now = reader.rows[reader.cursor];
-    ((key && now.querySelector(`[data-key="${key}"]:not([hidden])`)) || now).focus({ preventScroll: true });
+    ((row && find(now)) || now).focus({ preventScroll: true });
   };
   draw();
   model.on("change:_columns", draw);
