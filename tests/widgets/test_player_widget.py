@@ -301,7 +301,7 @@ def test_an_edit_is_confirmed_even_if_it_is_refused(corpus):
     player._on_edit(None, {"do": "edit", "n": "y", "names": {"Z": "Zoe"}}, [])
     assert player.names == {"A": "Ada"}
     assert "was not saved" in player.error
-    assert sent == [{"do": "saved", "n": "x"}, {"do": "saved", "n": "y"}]
+    assert [message["n"] for message in sent if message["do"] == "saved"] == ["x", "y"]
 
 
 def test_turns_are_split_merged_moved_and_retimed(corpus):
@@ -337,6 +337,23 @@ def test_turns_are_split_merged_moved_and_retimed(corpus):
     assert turns() == before
     player._on_edit(None, {"do": "turn", "n": "y", "action": "undo"}, [])
     assert "no change to undo" in player.error
+
+
+def test_a_saved_notebook_holds_no_undone_text_and_no_author(corpus, monkeypatch):
+    """The state of a player, as a notebook saves it, has neither; its page asks for them in a message."""
+    monkeypatch.setenv("LOGNAME", "who-edited-it")
+    player = TranscriptPlayer("interview", corpus=corpus)
+    sent: list[dict] = []
+    player.send = lambda message, buffers=None: sent.append(message)
+    player.corrections = {"0": "Said in confidence."}
+    player._on_edit(None, {"do": "turn", "n": "x", "action": "undo", "turn": 0}, [])
+    state = repr(player.get_state())
+    assert "in confidence" not in state
+    assert "who-edited-it" not in state
+    sent.clear()
+    player._on_edit(None, {"do": "changes"}, [])
+    (row,) = sent[0]["rows"]
+    assert (row["text"], row["author"], row["redo"]) == ("Said in confidence.", "who-edited-it", True)
 
 
 def put(path, payload: dict) -> voxframe.Corpus:

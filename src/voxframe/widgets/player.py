@@ -136,8 +136,6 @@ class TranscriptPlayer(ScriptedWidget):
     # Stop time in ms, or 0 for the end; the counter makes repeated requests for the same time distinct.
     _stop_at = traitlets.List(traitlets.Int(), [0, 0]).tag(sync=True)
     _editable = traitlets.Bool(True).tag(sync=True)
-    # Changes of text and turns that a corpus stores: see `AnnotationStore.changes`.
-    _changes: Any = traitlets.List().tag(sync=True)
     # Says that edits are not stored and how to keep them; empty if a corpus stores them.
     _not_stored = traitlets.Unicode("").tag(sync=True)
 
@@ -193,7 +191,7 @@ class TranscriptPlayer(ScriptedWidget):
             self.names = annotations[0]
             self._recolor()
         if self._store:
-            self._saved, self._changes = self._annotations(), self._store.changes()
+            self._saved = self._annotations()
             self.observe(self._save, list(_ANNOTATIONS))
         else:
             self.observe(lambda change: self._show(corrected_passages(self._uncorrected, change["new"])), "corrections")
@@ -250,8 +248,13 @@ class TranscriptPlayer(ScriptedWidget):
         with self.hold_sync(), self.hold_trait_notifications():  # first the traits, then their observers
             for name, value in zip(_ANNOTATIONS, self._saved, strict=True):
                 self.set_trait(name, dict(value))
-            self._changes = self._store.changes()
             self._show(passages)
+        self._send_changes()
+
+    def _send_changes(self) -> None:
+        """Send the changes to the page: in a trait, a saved notebook would hold undone texts and their authors."""
+        if self._store is not None:
+            self.send({"do": "changes", "rows": self._store.changes()})
 
     def _show(self, found: PlayerPassages) -> None:
         """Show other words of the transcript."""
@@ -283,6 +286,8 @@ class TranscriptPlayer(ScriptedWidget):
 
     def _on_edit(self, _: object, message: Any, __: object) -> None:
         """Apply an edit from a page and confirm it: without a confirmation the page shows that it was not saved."""
+        if message.get("do") == "changes":
+            self._send_changes()
         if message.get("do") == "turn" and self._store is not None:
             try:
                 with show_errors(self):
@@ -481,9 +486,7 @@ class TranscriptPlayer(ScriptedWidget):
         """
         if self._measuring is not None:
             self._measuring.join()
-        write_page(
-            self, path, _sources=media_server.page_urls(self._audio, Path(path), audio), _editable=False, _changes=[]
-        )
+        write_page(self, path, _sources=media_server.page_urls(self._audio, Path(path), audio), _editable=False)
 
 
 def _whole_ms(name: str, given: object) -> int:

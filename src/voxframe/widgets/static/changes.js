@@ -2,8 +2,8 @@
 
 const CHANGES = { text: "Text of turn", split: "Split of turn", merge: "Merge of turn", move: "Boundary of turn", time: "Time in turn", speakers: "Speakers of all turns" };
 
-/** Creates the buttons and the list; `change(action, more)` asks the kernel. */
-function changeHistory(model, guard, change, session) {
+/** Creates the buttons and the list; `change(action, more)` asks the kernel. `lost` is called if a control with the focus is disabled. */
+function changeHistory(model, guard, change, session, lost) {
   const button = (name, text, action) => h("button", { type: "button", class: "vf-button", "aria-label": text, title: text, onclick: guard(action) }, icon(name));
   const undo = button("undo", "Undo", () => change("undo"));
   const redo = button("redo", "Redo", () => change("redo"));
@@ -14,7 +14,8 @@ function changeHistory(model, guard, change, session) {
   }) }, "History");
   const list = h("ol", { class: "vf-changes", "aria-label": "Changes, the last one first", hidden: !session.history });
   const show = () => {
-    const changes = model.get("_changes");
+    const { changes } = session;
+    const had = document.activeElement;
     undo.disabled = !changes.some((row) => !row.redo);
     redo.disabled = !changes.some((row) => row.redo);
     open.disabled = !changes.length;
@@ -27,8 +28,9 @@ function changeHistory(model, guard, change, session) {
       return h("li", { class: row.redo ? "vf-undone" : "" }, go);
     });
     keepFocus(list, () => list.replaceChildren(...rows));
+    if (had.disabled && [undo, redo].includes(had)) lost();
   };
-  model.on("change:_changes", guard(show));
+  model.on("msg:custom", guard((message) => message.do === "changes" && show()));
   show();
   return { buttons: [undo, redo, open], list };
 }

@@ -1,7 +1,7 @@
 // Editing names and corrections in place.
 
 /** `rename` and `correct` open a field in a passage and send the input to the kernel, which confirms it when saved. */
-function makeEditing(model, reader, passages, speakers, say) {
+function makeEditing(model, reader, passages, speakers, say, session) {
   const prepare = (p) => {
     const row = reader.rows[p];
     reader.fill(row);
@@ -99,7 +99,7 @@ function makeEditing(model, reader, passages, speakers, say) {
       "<": ["Last word to the next turn (<)", last || count < 2 ? null : () => change(p, "move", { by: -1 })],
       ">": ["First word of the next turn to this one (>)", last ? null : () => change(p, "move", { by: 1 })],
       t: [`Time of ${word} (T)`, i < 0 ? null : () => retime(p, i)],
-      u: ["Undo the last change (U)", model.get("_changes").length ? () => change(p, shift ? "redo" : "undo") : null],
+      u: ["Undo the last change (U)", session.changes.length ? () => change(p, shift ? "redo" : "undo") : null],
     };
   }
   return { rename, correct, turns, change };

@@ -107,8 +107,8 @@ function renderPlayer({ model, el, signal, session }, sound) {
     kept.hidden = !notStored;
   };
   const reader = new Reader(passages, model, people(), act, signal);
-  const editing = makeEditing(model, reader, passages, speakers, say);
-  const changes = changeHistory(model, guard, (action, more) => editing.change(Math.max(0, reader.current), action, more), session);
+  const editing = makeEditing(model, reader, passages, speakers, say, session);
+  const changes = changeHistory(model, guard, (action, more) => editing.change(Math.max(0, reader.current), action, more), session, () => reader.step(0));
   const title = h("div", { class: "vf-head" }, h("strong", { class: "vf-title" }, model.get("title")), h("span", { class: "vf-space" }), chips, ...(reshapable ? changes.buttons : []));
   root.append(title, bar, help.list, changes.list, stage, map, note, h("div", { class: "vf-under" }, reader.list, follow), kept, pane);
   root.append(spoken);
@@ -459,7 +459,10 @@ function drawPlayer(context, sound) {
   const { model, el, signal } = context;
   let drawn = null;
   let reader = null;
-  const session = { edited: false }; // true from the first edit on that no corpus stores
+  // `edited` is true from the first edit on that no corpus stores; `changes` are those that a corpus stores.
+  const session = { edited: false, changes: [] };
+  const onMessage = (message) => message.do === "changes" && (session.changes = message.rows);
+  model.on("msg:custom", onMessage);
   const draw = () => {
     const before = reader;
     const top = before?.list.scrollTop;
@@ -488,9 +491,11 @@ function drawPlayer(context, sound) {
   };
   draw();
   model.on("change:_columns", draw);
+  if (model.get("_editable") && !kernelGone(model)) model.send({ do: "changes" });
   signal.addEventListener("abort", () => {
     drawn.abort();
     model.off("change:_columns", draw);
+    model.off("msg:custom", onMessage);
   });
 }
 
