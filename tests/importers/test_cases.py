@@ -561,3 +561,87 @@ def test_the_short_export_of_label_studio(texts: list[str] | str) -> None:
     assert _turns(json.dumps([task]), "tasks.json") == expected[: len(regions)]
     with pytest.raises(PayloadError, match="JSON-MIN does not say which region a text is of"):
         converted(json.dumps([task | {"transcription": ["a b", "c", "d"]}]).encode(), "tasks.json")
+
+
+_SECONDS = [{"start": 1.5, "end": 2, "text": "Good"}, {"start": 2, "end": 2.5, "text": "day."}]
+_LATER = [{"start": 3, "end": 3.5, "text": "Hi."}]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {
+            "words": _SECONDS + _LATER,
+            "paragraphs": [
+                {"id": 0, "start": 1.5, "end": 2.75, "speaker": "A"},
+                {"id": 1, "start": 2.75, "end": 3.5, "speaker": "B"},
+            ],
+        },
+        {
+            "action": "transcribe",
+            "retval": {
+                "status": True,
+                "words": [
+                    {"start": 1.5, "end": 2, "word": "good", "punct": "Good"},
+                    {"start": 2, "end": 2.5, "word": "day", "punct": "day."},
+                    {"start": 3, "end": 3.5, "word": "hi", "punct": "Hi."},
+                ],
+                "segmentation": {
+                    "segments": [
+                        {"start": 1.5, "duration": 1.25, "speaker": {"@id": "A", "gender": "F"}},
+                        {"start": 2.75, "duration": 0.75, "speaker": {"@id": "B", "gender": "M"}},
+                    ]
+                },
+            },
+        },
+    ],
+)
+def test_speakers_in_a_list_beside_the_words(document: dict[str, Any]) -> None:
+    """Words without speakers have those of a list of who speaks when; its spans are the turns."""
+    expected = [("A", "Good day.", 1500, 2750), ("B", "Hi.", 2750, 3500)]
+    assert _turns(json.dumps(document), "a.json") == expected
+
+
+def test_segments_with_times_in_their_words_only() -> None:
+    """A list of objects that have just words, in seconds, is one transcript with a turn each."""
+    turns = _turns(json.dumps([{"words": _SECONDS}, {"words": _LATER}]), "a.json")
+    assert turns == [(None, "Good day.", 1500, 2500), (None, "Hi.", 3000, 3500)]
+
+
+@pytest.mark.parametrize(("names", "speakers"), [("ABCABC", 3), ("ABCABB", 0), ("AB", 0)])
+def test_names_where_the_speaker_changes(names: str, speakers: int) -> None:
+    """Names in three of a hundred captions are speakers if none is there twice in a row."""
+    marks = {33 * n: f"Person {name}: " for n, name in enumerate(names, 1)}
+    captions = _captions([f"{marks.get(n, '')}part {n}" for n in range(200)], "a.srt")
+    assert len({speaker for speaker, _ in captions} - {None}) == speakers
+
+
+_WORDS_OF_TTML = (
+    '<p begin="{0}.0" end="{1}.0" ttm:agent="a"><span begin="{0}.0" end="{0}.4">Good</span> '
+    '<span begin="{0}.5" end="{1}.0">day.</span></p>'
+)
+
+
+@pytest.mark.parametrize("spans", ["absolute", "relative"])
+def test_words_of_ttml(spans: str) -> None:
+    """Timed spans of one word are words; times that overrun the paragraph are those of the recording, as Apple's."""
+    texts = "".join(_WORDS_OF_TTML.format(second, second + 1) for second in (4, 6))
+    if spans == "relative":
+        for second in (4, 6):
+            texts = texts.replace(f'<span begin="{second}.', '<span begin="0.').replace(
+                f'end="{second}.4"', 'end="0.4"'
+            )
+            texts = texts.replace(f'"0.5" end="{second + 1}.0"', '"0.5" end="1.0"')
+    text = f'<tt xmlns="http://www.w3.org/ns/ttml" xmlns:ttm="http://www.w3.org/ns/ttml#metadata"><body>{texts}</body></tt>'
+    payload = converted(text.encode(), "a.ttml")
+    words = [("Good", 4000, 4400), ("day.", 4500, 5000), ("Good", 6000, 6400), ("day.", 6500, 7000)]
+    assert _rows(voxframe.load_words(payload), "text", "start_ms", "end_ms") == words
+    turns = _rows(voxframe.load_utterances(payload), "speaker", "text", "start_ms", "end_ms")
+    assert turns == [("a", "Good day.", 4000, 5000), ("a", "Good day.", 6000, 7000)]
+
+
+def test_tokens_of_fstalign() -> None:
+    """Rev's .nlp files, as of the Earnings-21 corpus: punctuation is part of its word."""
+    text = "token|speaker|ts|endTs|punctuation|prepunctuation|case\nYes|1|1.5|2.0|,||UC\nso|2|||||LC\n"
+    words = voxframe.load_words(converted(text.encode(), "a.nlp"))
+    assert _rows(words, "speaker", "text", "start_ms", "end_ms") == [("1", "Yes,", 1500, 2000), ("2", "so", None, None)]

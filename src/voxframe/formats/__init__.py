@@ -100,7 +100,7 @@ FORMATS: dict[str, Format] = {
         losses=_ROWS,
         is_table=True,
     ),
-    "csv": Format("CSV", (".csv",), read=rows.of_text, losses=_ROWS, is_table=True),
+    "csv": Format("CSV", (".csv", ".nlp"), read=rows.of_text, losses=_ROWS, is_table=True),
     "jsonl": Format(
         "JSON lines", (".jsonl",), "bytes", rows.is_json_lines, rows.of_json_lines, losses=_ROWS, is_table=True
     ),

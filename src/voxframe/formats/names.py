@@ -6,6 +6,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from voxframe._text import PAUSE_MS, join_words, one_line, quantity, split_words
 from voxframe.errors import PayloadWarning, caller
@@ -38,6 +39,7 @@ _USUAL = (_SPELLINGS["label"], _SPELLINGS["colon"])
 _PREFIX = re.compile(rf"{_CHANGE}(?![\[(][^\[\]()]*[\])]\s*[:：])(\S[^:：\n]{{0,79}}?)\s?[:：]{_END}")
 _UNNAMED = re.compile(r"^\s*>{2,}\s*")
 _DASH = re.compile(r"^\s*[-–—]\s*(?=\S)")
+_MANY = 6  # labels
 OTHER_NAME = "texts that are read with another speaker, because they have none or begin like a name"
 
 
@@ -80,13 +82,17 @@ def _is_sentence(prefix: str) -> bool:
 def _before_colons(texts: Sequence[str], size: int) -> set[str]:
     """Return the names before colons.
 
-    Prefixes that repeat are names if a quarter of the texts have a prefix, or a twentieth if two of them repeat. Others
-    are names beside them, written alike, if half of the texts have a prefix. If none repeats, two are needed.
+    Prefixes that repeat are names if a quarter of the texts have a prefix, or a twentieth if two of them repeat, or a
+    fiftieth if these stand where the speaker changes: none twice in a row. Others are names beside them, written alike,
+    if half of the texts have a prefix. If none repeats, two are needed.
     """
     counts = _prefixes(texts)
     repeated = {prefix for prefix, count in counts.items() if count > 1}
     total = counts.total()
-    names = repeated if (20 if len(repeated) > 1 else 4) * total >= size else set[str]()
+    marked = [match[1] for text in texts if (match := _PREFIX.match(text)) and match[1] in repeated]
+    is_at_changes = len(marked) >= _MANY and all(one != other for one, other in pairwise(marked))
+    rarest = 4 if len(repeated) < 2 else 50 if is_at_changes else 20
+    names = repeated if rarest * total >= size else set[str]()
     if total > 1 and 2 * total >= size:
         is_upper = [prefix.isupper() for prefix in repeated]
         names |= {prefix for prefix in counts if not repeated or prefix.isupper() in is_upper}

@@ -23,9 +23,9 @@ from voxframe.validators import shown
 #: Names of columns in common tables, in lower case, by the names of our own.
 _NAMES = {
     "transcript_id": ("transcript_id", "recording", "file", "filename", "session_id", "session", "call_id", "id"),
-    "text": ("text", "transcript", "utterance", "content", "sentence", "body", "word", "words", "said"),
-    "start": ("start", "start_s", "start_time", "starttime", "begin", "from", "onset", "time", "timestamp"),
-    "end": ("end", "end_s", "end_time", "endtime", "stop", "to", "offset"),
+    "text": ("text", "transcript", "utterance", "content", "sentence", "body", "word", "words", "token", "said"),
+    "start": ("start", "start_s", "start_time", "starttime", "begin", "from", "onset", "time", "timestamp", "ts"),
+    "end": ("end", "end_s", "end_time", "endtime", "stop", "to", "offset", "endts"),
     "start_ms": ("start_ms", "startms", "begin_ms"),
     "end_ms": ("end_ms", "endms", "stop_ms"),
     "speaker": ("speaker_name", "speaker", "name", "participant", "speaker_id", "spk", "who", "role"),
@@ -160,6 +160,9 @@ def _columns(df: pd.DataFrame, given: dict[str, str]) -> dict[str, str]:
 
 def _payload(rows: pd.DataFrame, of: Mapping[str, str]) -> dict[str, Any]:
     turns = []
+    if rows.columns.isin(around := ("prepunctuation", "punctuation")).sum() == len(around):  # of Rev's fstalign
+        before, after = (rows[name].fillna("") for name in around)
+        rows = rows.assign(**{of["text"]: before + rows[of["text"]].fillna("") + after}).drop(columns=[*around])
     extras = [name for name in rows.columns if name not in of.values()]
     records = rows.to_dict("records")
     unit = unit_of(

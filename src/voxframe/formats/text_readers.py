@@ -8,6 +8,7 @@ around, so TTML has a reader here.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import unescape
@@ -310,8 +311,9 @@ def ass(text: str, *, carry: bool = True) -> dict[str, Any]:
 def ttml(text: str, *, carry: bool = True) -> dict[str, Any]:
     """Read TTML or DFXP: a paragraph or a timed span is a turn, and `ttm:agent` its speaker.
 
-    Source: W3C, "Timed Text Markup Language 2": times are relative to those of the element around, and may be in
-    frames or ticks.
+    Timed spans of a paragraph with one word each, or hardly more, are its words. Source: W3C, "Timed Text Markup
+    Language 2": times are relative to those of the element around, and may be in frames or ticks. If they would reach
+    beyond that element, as in files of Apple, they are those of the recording.
     """
     if re.search(r"<!DOCTYPE[^>]*\[", text):  # its entities could fill the memory
         raise PayloadError("a TTML file has no entities of its own; remove [...] from <!DOCTYPE ...>")
@@ -322,9 +324,40 @@ def ttml(text: str, *, carry: bool = True) -> dict[str, Any]:
         name = next((one_line("".join(inner.itertext())) for inner in agent if _tag(inner) == "name"), "")
         people[_plain(agent.attrib).get("id", "")] = name
     header = {_tag(element): xml_fields(element) for element in root if _tag(element) != "body"}
-    bodies = (element for element in root if _tag(element) == "body")
+    bodies = [element for element in root if _tag(element) == "body"]
+    if any(_overruns(body, settings, 0, math.inf) for body in bodies):
+        settings["times"] = "absolute"
     turns = [turn for body in bodies for turn in _spoken(body, settings, people, 0, None, None)]
     return {"header": header, **settings, **from_turns(with_names(turns, carry=carry))}
+
+
+def _overruns(element: ET.Element, settings: Mapping[str, str], base: float, limit: float) -> bool:
+    """Return True if the times of an element, or of one in it, would be after the end of the element around."""
+    begin, end = (_time(_plain(element.attrib).get(name), settings) for name in ("begin", "end"))
+    start, stop = base + (begin or 0), limit if end is None else base + end
+    return stop > limit or start > limit or any(_overruns(inner, settings, start, stop) for inner in element)
+
+
+def _timed_words(element: ET.Element, settings: Mapping[str, str], base: int, speaker: str | None) -> list[SpokenWord]:
+    """Return the words of a paragraph, if its timed spans have hardly more than one each."""
+    words, spans = list[SpokenWord](), 0
+    for inner in element.iter():
+        fields, texts = _plain(inner.attrib), "".join(inner.itertext()).split()
+        if (
+            inner is element
+            or "begin" not in fields
+            or any("begin" in _plain(part.attrib) for part in [*inner.iter()][1:])
+        ):
+            continue
+        begin, end = (_time(fields.get(name), settings) for name in ("begin", "end"))
+        offset = 0 if settings.get("times") == "absolute" else base
+        times = [None if time is None else offset + time for time in (begin, end)]
+        spans += 1
+        for n, text in enumerate(texts):
+            start, stop = times[0] if n == 0 else None, times[1] if n == len(texts) - 1 else None
+            words.append(SpokenWord(text, start, stop, speaker=speaker))
+    is_whole = " ".join(word.text for word in words) == one_line(" ".join(element.itertext()))
+    return words if is_whole and spans > 1 and len(words) < 2 * spans else []
 
 
 def _spoken(
@@ -338,7 +371,10 @@ def _spoken(
     """Yield the turns in an element, given the time at which its own begin and its speaker."""
     fields = _plain(element.attrib)
     begin, until, length = (_time(fields.get(name), settings) for name in ("begin", "end", "dur"))
-    start = base + (begin or 0)
+    if settings.get("times") == "absolute":
+        start, until = base if begin is None else begin, None if until is None else until - base
+    else:
+        start = base + (begin or 0)
     if until is not None:
         end = base + until
     elif length is not None:
@@ -346,6 +382,10 @@ def _spoken(
     code = fields.get("agent")
     speaker = speaker if code is None else people.get(code.split()[0]) or code
     inside = [inner for inner in element.iter() if inner is not element]
+    if _tag(element) == "p" and (words := _timed_words(element, settings, start, speaker)):
+        source = {name: value for name, value in fields.items() if name not in _USED}
+        yield SpokenTurn(one_line(" ".join(element.itertext())), start, end, speaker, words, source=source or None)
+        return
     if _tag(element) in ("body", "div") or any("begin" in _plain(inner.attrib) for inner in inside):
         timed = None if begin is None and base == 0 and end is None else start
         texts = [element.text, *(inner.tail for inner in element)]

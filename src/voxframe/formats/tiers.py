@@ -83,7 +83,7 @@ def _tiers_of(tokens: Sequence[Any]) -> list[Tier]:
     """Return the tiers of a TextGrid, given its texts and numbers."""
     at, tiers = 5, []
     for _ in range(int(tokens[4])):
-        kind, name, count = tokens[at], str(tokens[at + 1]), int(tokens[at + 4])
+        kind, name, count = tokens[at], str(tokens[at + 1]).strip('"'), int(tokens[at + 4])
         at += 5
         size = 3 if kind == "IntervalTier" else 2
         rows = []

@@ -84,7 +84,7 @@ def _segments(document: Document, name: str, items: Sequence[Document]) -> dict[
         speaker = speaker_of(item)
         listed = item.get("words") if isinstance(_peek(item, "words"), list) else None
         words = [_word(word, unit, speaker) for word in listed or () if isinstance(word, Mapping)]
-        text = first(item, _TEXT) or ""
+        text = _written(item)
         start, end = _times(item, unit)
         turns.append(SpokenTurn(str(text), start, end, speaker, words, _sure(item), label(item.get("channel")), item))
     fields = {"text": str(document.get("text") or "").strip(), "audio_duration": number(document.get("duration"))}
@@ -92,7 +92,7 @@ def _segments(document: Document, name: str, items: Sequence[Document]) -> dict[
     beside = document.get("words") if name != "words" else ()
     words = [_word(word, unit, None) for word in beside or () if isinstance(word, Mapping)]
     if words and not turns:
-        return from_words(words, **fields)
+        return _of_words(words, document, unit, fields)
     if words and not any(turn.words for turn in turns):
         turns = _with_words(turns, words)
     if not turns and fields["text"]:
@@ -100,18 +100,53 @@ def _segments(document: Document, name: str, items: Sequence[Document]) -> dict[
     single = [len(turn.text.split()) == 1 and not UNSPACED_TEXT.search(turn.text) for turn in turns]
     are_single = len(single) > 2 and sum(single) >= 0.9 * len(single) and not any(turn.words for turn in turns)
     if name in ("words", "word_segments") or are_single:
-        return from_words([_as_word(turn) for turn in turns], **fields)
+        return _of_words([_as_word(turn) for turn in turns], document, unit, fields)
     return from_turns(turns, **fields)
+
+
+def _of_words(words: Sequence[SpokenWord], document: Document, unit: str, fields: Document) -> dict[str, Any]:
+    """Return the payload of words; if they have no speakers, these may be in a list beside them."""
+    spans = [] if any(word.speaker is not None for word in words) else _who_speaks(document, unit)
+    if not spans:
+        return from_words(words, **fields)
+    turns = [
+        turn._replace(words=[word._replace(speaker=turn.speaker) for word in turn.words])
+        for turn in _with_words(spans, words)
+        if turn.words
+    ]
+    return from_turns(turns, **fields)
+
+
+def _who_speaks(document: Document, unit: str, depth: int = 2) -> list[SpokenTurn]:
+    """Return who speaks when: the first list of objects with speakers and times, but no texts."""
+    for value in dict(document).values():
+        if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
+            items = [dict(item) for item in value]  # not yet read
+            if all(speaker_of(item) and None not in _times(item, unit) and not first(item, _TEXT) for item in items):
+                return [SpokenTurn("", *_times(item, unit), speaker_of(item), source=item) for item in value]
+        if isinstance(value, Mapping) and depth and (spans := _who_speaks(value, unit, depth - 1)):
+            return spans
+    return []
 
 
 def _as_word(turn: SpokenTurn) -> SpokenWord:
     return SpokenWord(turn.text, turn.start, turn.end, turn.confidence, turn.speaker, turn.channel, turn.source)
 
 
+def _written(word: Document) -> str:
+    """Return the text of a word, as BBC's Kaldi writes it with punctuation and capitals if it does."""
+    text, punct = str(first(word, _TEXT) or ""), _peek(word, "punct")
+    return str(word["punct"]) if isinstance(punct, str) and _letters(punct) == _letters(text) else text
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text)).casefold()
+
+
 def _word(word: Document, unit: str, speaker: str | None) -> SpokenWord:
     start, end = _times(word, unit)
     of_word = speaker_of(word)
-    return SpokenWord(str(first(word, _TEXT) or ""), start, end, _sure(word), of_word or speaker, None, word)
+    return SpokenWord(_written(word), start, end, _sure(word), of_word or speaker, None, word)
 
 
 def _items(document: Document) -> tuple[str, Sequence[Document]]:
@@ -130,6 +165,8 @@ def is_spoken(value: Any) -> bool:
     item = items[0]
     names = {_plain(name) for item in items for name in item}  # whisperX gives no times to numbers
     timed = {_plain(name) for name in (*_START, *_END, *_START_MS)}
+    if "words" in item and "id" not in item and not names & timed and not _is_native(item, "words"):
+        return is_spoken(_peek(item, "words"))
     return bool(names & {*map(_plain, _TEXT)}) and (
         bool(names & timed) or isinstance(_peek(item, "timestamp"), list | tuple)
     )
@@ -142,7 +179,7 @@ def _is_native(document: Document, name: str) -> bool:
     is said in each.
     """
     items = _peek(document, name)
-    if name not in ("words", "utterances") or "text" not in items[0]:
+    if name not in ("words", "utterances") or not is_spoken(items) or "text" not in items[0]:
         return False
     rows = [item for item in items if isinstance(item, Mapping)]
     times = [[item.get(side) for side in ("start", "end")] for item in rows]
@@ -200,7 +237,7 @@ def _is_value(value: Any) -> bool:
 def speaker_of(item: Document) -> str | None:
     """Return the speaker of an object, in any of the common spellings."""
     value = first(item, _SPEAKER)
-    return label(first(value, ("name", "label", "id")) if isinstance(value, Mapping) else value)
+    return label(first(value, ("name", "label", "id", "@id")) if isinstance(value, Mapping) else value)
 
 
 def names_beside(document: Document) -> dict[str, str]:
