@@ -24,10 +24,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from voxframe._text import ABBREVIATIONS, WordDict
-from voxframe_engine.analyses.entities import Entity
+
+if TYPE_CHECKING:
+    from voxframe_engine.analyses.entities import Entity  # its patterns would double the start-up time of the server
 
 #: Request fields that request an analysis.
 OPTIONS = (
@@ -147,7 +149,7 @@ def _redacted(result: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str
     wants_entities, wants_redaction = bool(options.get("entity_detection")), bool(options.get("redact_pii"))
     if not (wants_entities or wants_redaction):
         return {}
-    from voxframe_engine.analyses import Redaction, entities
+    from voxframe_engine.analyses import entities
     from voxframe_engine.analyses.entities.recognizer import load
 
     words = result["words"] or []
