@@ -165,6 +165,14 @@ def _stored_options(name: str, current: bool) -> dict[str, Any]:
     return options
 
 
+@cache
+def _file_without_rows(name: str) -> bytes:
+    """Return a Parquet file with the schema of a stored table: making them for all tables takes 25 ms."""
+    buffer = io.BytesIO()
+    pq.write_table(stored_schema(name).empty_table(), buffer, **_stored_options(name, False))
+    return buffer.getvalue()
+
+
 class _File:
     """One table of a new part, encoded in memory."""
 
@@ -627,12 +635,13 @@ class Tables:
             place = self.root / "tables" / name
             folder(place)
             path = place / "_schema.parquet"
+            content = _file_without_rows(name)
             with contextlib.suppress(FileNotFoundError, pa.ArrowException):
-                if pq.read_schema(path).equals(stored_schema(name), check_metadata=True):
+                if path.read_bytes() == content or pq.read_schema(path).equals(
+                    stored_schema(name), check_metadata=True
+                ):
                     continue
-            buffer = io.BytesIO()
-            pq.write_table(stored_schema(name).empty_table(), buffer, **_stored_options(name, False))
-            write_atomic(path, buffer.getvalue())
+            write_atomic(path, content)
 
 
 def to_merge(parts: Sequence[tuple[int, int]]) -> list[int]:
