@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import importlib
 import os
 import shutil
 import signal
@@ -88,6 +89,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if "VOXFRAME_DATA_DIR" not in os.environ:  # worker processes inherit it
         os.environ["VOXFRAME_DATA_DIR"] = folder = tempfile.mkdtemp(prefix="voxframe-tests-")
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    # Modules are compiled once, not in every process that tests start, whatever the environment says.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     # A shell starts what it runs in the background with Ctrl-C ignored; tests of Ctrl-C need it.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -99,6 +103,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if config.option.markexpr != "long" or not is_file or collection_path.parent.name == "browser":
         return None
     return b"mark.long" not in collection_path.read_bytes() or None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Before a run of all tests, each process compiles a share of them: that takes longer than to import them."""
+    worker = getattr(session.config, "workerinput", None)
+    if worker and session.config.args == session.config.getini("testpaths"):
+        files = sorted(path for path in Path(__file__).parent.rglob("test_*.py") if path.parent.name != "browser")
+        for path in files[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]:
+            importlib.import_module(".".join(path.relative_to(session.config.rootpath).with_suffix("").parts))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -24,12 +24,19 @@ from voxframe.errors import CorpusError, CorpusWarning, OptionError, PayloadErro
 from voxframe.schema import TABLES
 
 
-@pytest.fixture
-def filled(corpus: voxframe.Corpus) -> voxframe.Corpus:
-    """Three transcripts of three words each, two by A and one by B."""
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of `filled`."""
+    corpus = voxframe.Corpus(tmp_path_factory.mktemp("stored") / "corpus")
     for name in ("a", "b", "c"):
         corpus.raw.put(name, json.dumps(payload(name)).encode())
-    return corpus
+    return corpus.path
+
+
+@pytest.fixture
+def filled(stored: Path, corpus: voxframe.Corpus) -> voxframe.Corpus:
+    """Three transcripts of three words each, two by A and one by B."""
+    return voxframe.Corpus(shutil.copytree(stored, corpus.path))
 
 
 def test_columns_and_rows_are_selected(filled: voxframe.Corpus) -> None:

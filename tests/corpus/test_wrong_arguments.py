@@ -1,6 +1,7 @@
 """Arguments of a wrong type are refused before anything is read or changed."""
 
 import json
+import shutil
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -15,12 +16,18 @@ import voxframe
 from voxframe.errors import CorpusError, CorpusWarning, OptionError, PayloadError
 
 
-@pytest.fixture
-def corpus(tmp_path: Path) -> voxframe.Corpus:
-    """A corpus with one transcript of two turns, by A and B."""
-    corpus = voxframe.Corpus(tmp_path / "corpus")
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of `corpus`."""
+    corpus = voxframe.Corpus(tmp_path_factory.mktemp("stored") / "corpus")
     corpus.raw.put("t1", json.dumps(payload("t1")).encode())
-    return corpus
+    return corpus.path
+
+
+@pytest.fixture
+def corpus(stored: Path, tmp_path: Path) -> voxframe.Corpus:
+    """A corpus with one transcript of two turns, by A and B."""
+    return voxframe.Corpus(shutil.copytree(stored, tmp_path / "corpus"))
 
 
 @pytest.mark.parametrize("name", [0, None, b"t1", ["t1"], pd.DataFrame({"transcript_id": ["t1"]})])
