@@ -645,3 +645,33 @@ def test_tokens_of_fstalign() -> None:
     text = "token|speaker|ts|endTs|punctuation|prepunctuation|case\nYes|1|1.5|2.0|,||UC\nso|2|||||LC\n"
     words = voxframe.load_words(converted(text.encode(), "a.nlp"))
     assert _rows(words, "speaker", "text", "start_ms", "end_ms") == [("1", "Yes,", 1500, 2000), ("2", "so", None, None)]
+
+
+def test_captions_of_subviewer() -> None:
+    """YouTube's .sbv has both times on a line, with a comma."""
+    sbv = "0:00:01.500,0:00:03.000\nGood day.\n\n0:00:03.500,0:00:04.000\nYes?\n"
+    assert _turns(sbv, "a.sbv") == [(None, "Good day.", 1500, 3000), (None, "Yes?", 3500, 4000)]
+
+
+def test_a_transcription_of_exmaralda() -> None:
+    """Events in a row are a turn of the tier's speaker, and may part a word; other tiers are kept."""
+    points = "".join(f'<tli id="T{n}" time="{n}.5"/>' for n in range(4))
+    events = [("T0", "T1", "Good d"), ("T1", "T2", "ay. ")]
+    tier = "".join(f'<event start="{start}" end="{end}">{text}</event>' for start, end, text in events)
+    text = (
+        '<?xml version="1.0"?><basic-transcription><head><speakertable><speaker id="S0"><abbreviation>Ann</abbreviation>'
+        f"</speaker></speakertable></head><basic-body><common-timeline>{points}</common-timeline>"
+        f'<tier id="a" speaker="S0" category="v" type="t">{tier}</tier>'
+        '<tier id="b" category="nn" type="d"><event start="T2" end="T3">laughs</event></tier>'
+        '<tier id="c" category="v" type="t"><event start="T2" end="T3">Yes.</event></tier>'
+        "</basic-body></basic-transcription>"
+    )
+    assert _turns(text, "a.exb") == [("Ann", "Good day.", 500, 2500), (None, "Yes.", 2500, 3500)]
+    assert "laughs" in json.dumps(json.loads(converted(text.encode(), "a.exb"))["tiers"])
+
+
+def test_tasks_without_speech_are_refused() -> None:
+    """Tasks of Label Studio about pictures are no transcripts without words."""
+    result = [{"id": "r", "type": "choices", "value": {"choices": ["cat"]}}]
+    with pytest.raises(PayloadError, match="no region with a start, an end and a text"):
+        converted(json.dumps([{"id": 1, "annotations": [{"result": result}]}]).encode(), "tasks.json")

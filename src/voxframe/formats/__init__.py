@@ -244,9 +244,10 @@ FORMATS: dict[str, Format] = {
         read=corpora.chat,
     ),
     "transcriber": Format("Transcriber", (".trs",), recognises=_is_xml("Trans"), read=corpora.transcriber),
+    "exmaralda": Format("EXMARaLDA", (".exb",), recognises=_is_xml("basic-transcription"), read=corpora.exmaralda),
     "srt": Format(
         "SRT",
-        (".srt",),
+        (".srt", ".sbv"),
         recognises=lambda text, _: text_readers.is_srt(text),
         read=text_readers.srt,
         write=text_writers.srt,

@@ -1,4 +1,4 @@
-"""Files of transcription tools: CHAT, Transcriber, oTranscribe and Label Studio."""
+"""Files of transcription tools: CHAT, Transcriber, EXMARaLDA, oTranscribe and Label Studio."""
 
 from __future__ import annotations
 
@@ -61,9 +61,7 @@ def transcriber(text: str) -> dict[str, Any]:
 
     Source: trans-14.dtd of Transcriber. Of two speakers at once, each Who begins the text of one.
     """
-    if re.search(r"<!DOCTYPE[^>]*\[", text):  # its entities could fill the memory
-        raise PayloadError("a file of Transcriber has no entities of its own; remove [...] from <!DOCTYPE ...>")
-    root = ET.fromstring(re.sub(r"<\?xml[^>]*\?>|<!DOCTYPE[^>]*>", "", text).strip())  # noqa: S314
+    root = _root(text)
     people = {speaker.get("id", ""): dict(speaker.attrib) for speaker in root.iter("Speaker")}
     turns = list[SpokenTurn]()
     for turn in root.iter("Turn"):
@@ -81,6 +79,43 @@ def transcriber(text: str) -> dict[str, Any]:
     fields = dict(root.attrib)
     language = language_fields(fields.get(_LANGUAGE))
     return {"header": header, "speakers": list(people.values()), **fields, **language, **from_turns(turns)}
+
+
+def exmaralda(text: str) -> dict[str, Any]:
+    """Read a basic transcription of EXMARaLDA (.exb): events of a transcription tier that follow each other are a turn.
+
+    Speakers have their abbreviations. Tiers of other types, such as descriptions, are kept in "tiers". Source:
+    https://exmaralda.org, basic-transcription.dtd.
+    """
+    root = _root(text)
+    times = {point.get("id"): ms(point.get("time")) for point in root.iter("tli")}
+    order = {point: n for n, point in enumerate(times)}
+    people = {person.get("id"): person.findtext("abbreviation") or person.get("id") for person in root.iter("speaker")}
+    spoken, others = list[tuple[int, SpokenTurn]](), []
+    for tier in root.iter("tier"):
+        if tier.get("type") != "t":
+            others.append(xml_fields(tier))
+            continue
+        name, last, place = people.get(tier.get("speaker")), None, 0
+        for event in sorted(tier.iter("event"), key=lambda event: order.get(event.get("start"), 0)):
+            start, end = times.get(event.get("start")), times.get(event.get("end"))
+            if spoken and last is not None and event.get("start") == last:
+                before = spoken[-1][1]
+                spoken[-1] = (place, before._replace(text=before.text + (event.text or ""), end=end))
+            else:
+                place = order.get(event.get("start"), 0)
+                spoken.append((place, SpokenTurn(event.text or "", start, end, name)))
+            last = event.get("end")
+    turns = [turn._replace(text=one_line(turn.text)) for _, turn in sorted(spoken, key=lambda pair: pair[0])]
+    head = root.find("head")
+    header = {} if head is None else {"header": xml_fields(head)}
+    return {**header, "tiers": others, **from_turns(turn for turn in turns if turn.text)}
+
+
+def _root(text: str) -> ET.Element:
+    if re.search(r"<!DOCTYPE[^>]*\[", text):  # its entities could fill the memory
+        raise PayloadError("the file has no need of entities of its own; remove [...] from <!DOCTYPE ...>")
+    return ET.fromstring(re.sub(r"<\?xml[^>]*\?>|<!DOCTYPE[^>]*>", "", text).strip())  # noqa: S314
 
 
 def _marks(turn: ET.Element) -> dict[str, Any]:
@@ -148,6 +183,8 @@ def label_studio(document: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]
         name = label(data.get("transcript_id")) or label(task.get("id")) or str(n)
         payload = from_turns(sorted((turn for turn in turns if turn.text), key=lambda turn: turn.start or 0))
         spoken.append((name, {"id": label(data.get("transcript_id")), **payload}))
+    if not any(payload["text"] for _, payload in spoken):
+        raise PayloadError("tasks of Label Studio, but no region with a start, an end and a text in any of them")
     return spoken
 
 

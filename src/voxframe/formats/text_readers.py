@@ -23,7 +23,7 @@ from voxframe.formats.payload import SpokenTurn, SpokenWord, from_turns, ms, xml
 
 # Of a fraction, which some tools leave out or write with more digits, only the milliseconds are read.
 _TIME = r"(-?(?:\d+:)?\d{1,2}:\d{2}(?:[.,]\s?\d+|:\d{3})?)"
-_TIMES = re.compile(rf"^\s*{_TIME}\s*-->\s*{_TIME}")
+_TIMES = re.compile(rf"^\s*{_TIME}\s*(?:-->|,(?=\d+:))\s*{_TIME}")  # with a comma: SubViewer, of YouTube
 _TAG = re.compile(r"</?[a-zA-Z][^>]*>|<\d[\d:.]*>|\{\\[^}]*\}")
 #: Tags of players, and those of WebVTT that converters leave. SRT has no escapes, so other text in "<>" was said.
 _SRT_TAG = re.compile(

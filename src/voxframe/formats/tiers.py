@@ -32,7 +32,7 @@ _WORDS = re.compile(rf"{_SIDE}words?{_MORE}|^words?@", re.IGNORECASE)
 _PHONES = re.compile(rf"{_SIDE}(?:phones?|phonemes?|syllables?){_MORE}|^phones?@", re.IGNORECASE)
 #: Names of tiers of turns that name no speaker, such as "sentences" and ELAN's "default".
 _TURNS = re.compile(
-    rf"{_SIDE}(?:sentences?|utterances?|phrases?|transcripts?|transcriptions?|segments?){_MORE}|^default$",
+    rf"{_SIDE}(?:sentences?|utterances?|phrases?|transcripts?|transcriptions?|segments?|texts?){_MORE}|^default$",
     re.IGNORECASE,
 )
 _EXTRA = re.compile(r" \(\d+\)$")  # of our own export, for overlapping turns of one speaker
