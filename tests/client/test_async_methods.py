@@ -90,8 +90,8 @@ def test_a_job_is_awaited(client, peer, tmp_path):
 
 
 def test_many_jobs_need_few_threads(client, peer):
-    """Sixty concurrent jobs need at most eight threads and the time of one job."""
-    script(peer, jobs=60)
+    """Thirty concurrent jobs need at most eight threads and the time of one job."""
+    script(peer, jobs=30)
     most = 0
 
     async def main():
@@ -104,12 +104,12 @@ def test_many_jobs_need_few_threads(client, peer):
                 await asyncio.sleep(0.01)
 
         watching = asyncio.create_task(watch())
-        done = await asyncio.gather(*(client.transcribe_async(f"https://host.example/{n}.mp3") for n in range(60)))
+        done = await asyncio.gather(*(client.transcribe_async(f"https://host.example/{n}.mp3") for n in range(30)))
         watching.cancel()
         return done
 
     done = asyncio.run(main())
-    assert sorted(t.id for t in done) == sorted(f"t{n}" for n in range(1, 61))
+    assert sorted(t.id for t in done) == sorted(f"t{n}" for n in range(1, 31))
     assert 1 < most <= 8
 
 

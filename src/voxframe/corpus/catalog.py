@@ -447,8 +447,8 @@ class Catalog:
         try:
             db = open_sqlite(self.path, mode, immutable=immutable, timeout_s=_WAIT_S, isolation_level=None)
             if db.execute("PRAGMA user_version").fetchone()[0] == _VERSION:
-                statements = db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
-                if self._are_rows_checked or [sql for (sql,) in statements] == _statements():
+                stored = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid"
+                if self._are_rows_checked or [sql for (sql,) in db.execute(stored)] == _statements():
                     return _with_sums(db)
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             if not _is_damage(error):
