@@ -305,6 +305,8 @@ def _spells_name(run: WordRun, item: Series) -> bool:
     first = max(0, item.start - _NEAR)
     for word in re.finditer(r"[^\W\d_]{3,}", run.low[first : item.start]):
         at = first + word.start()
+        if run.text[at : at + len(word[0])].isupper() and not run.text.isupper():
+            continue  # the abbreviation itself, said twice: "the old CMS and a new CMS"
         if word[0] == item.value and run.text[at].islower() and run.text != run.low and not is_listed(word[0]):
             return False  # "How do you spell necessary?"
         if word[0][:2] == item.value[:2] and abs(len(word[0]) - len(item.value)) <= 2:

@@ -13,7 +13,7 @@ import re
 import unicodedata
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
@@ -80,7 +80,7 @@ class Recognizer:
     def _likeness(self) -> Likeness:
         return Likeness(self._words)
 
-    def is_person(self, word: str, label: str | None, *, opens: bool = False, context: float | None = None) -> bool:
+    def is_person(self, word: str, label: str | None, opens: bool = False, context: float | None = None) -> bool:
         """Return True if a capitalized word is more likely a person than a product.
 
         Args:
@@ -90,7 +90,9 @@ class Recognizer:
         if plain(word) in first_names():
             return True
         odds = self._likeness.of(word) + _SUPPORT * (label == "PERSON" or opens)
-        return odds > _LEAST_BY_LETTERS if context is None else odds + _CONTEXT * context > _LEAST
+        if context is None:
+            return odds > _LEAST_BY_LETTERS
+        return (label == "PERSON" or context > 0) and odds + _CONTEXT * context > _LEAST
 
     def find(self, text: str) -> Iterator[NamedSpan]:
         """Yield the entities of a text, in order."""
@@ -138,11 +140,17 @@ _PERSON, _ORGANIZATION, _LOCATION = ("person_name", 59), ("organization", 61), (
 #: it add to those of its letters. Chosen on entities_products_dev.txt and entities_names_dev.txt.
 _LEAST, _LEAST_BY_LETTERS, _SUPPORT, _CONTEXT = 0.3, 0.6, 0.8, 3.0
 _AROUND = 100  # characters of the sentence on each side of a word
+_SURELY = 0.6  # probability from which the words around a name decide
+#: "DuckDB" and "YSlow", but not "McDonald", "DeShawn", "O'Brien" or "AJ".
+_INNER_CAPITALS = re.compile(
+    r"^(?!(?:Ma?c|De|Di|Da|Du|La|Le|Van|Von|Fitz|O)(?:[A-Z][a-z]+)+$)[^\W\d_]*[a-z][A-Z]|[A-Z]{2}."
+)
 
 
 class _Word(NamedTuple):
     start: int
     end: int
+    text: str
     low: str
     ordinary: bool  # in a dictionary, or a place, a people, a month ...
     listed: bool  # as a first or family name
@@ -185,7 +193,7 @@ def _word(run: WordRun, start: int, text: str, model: Recognizer) -> _Word:
     spoken = re.sub(r"'(?:ll|ve|re|d|m)$", "", low)
     ordinary = spoken in STOP or low in STOPWORDS or low in known() or all(map(model.knows, low.split("-")))
     ordinary = ordinary or low in _SLANG or not _VOWEL.search(low.split("-")[-1])  # "Mm-hmm"
-    return _Word(start, start + len(text), low, ordinary, low not in STOP and is_listed(low))
+    return _Word(start, start + len(text), text, low, ordinary, low not in STOP and is_listed(low))
 
 
 def _before(run: WordRun, at: int) -> str:
@@ -205,36 +213,78 @@ def _kind(
         labels = {spans[word.start].label if word.start in spans else None for word in words}
         if (labels <= _PLACES and _TO_PLACE.search(before)) or (labels <= _BODIES and _IN_PLACE.search(before)):
             return _LOCATION
+    chances = _chances(run, words)
     if all(word.ordinary for word in words):
-        return _kind_of_ordinary(run, words, label)
-    if last is first:
-        if _ARTICLE.search(before) or run.text[first.start : first.end].isupper():
-            return None
-        at_body = _BEFORE_BODY.search(before) if label == "ORG" else before.endswith(" at ")
-        if at_body and not first.listed:
-            return _ORGANIZATION
-        opens = run.opens_sentence(first.start)
-        is_person = doubtful or model.is_person(first.low, label, opens=opens, context=_context(run, first))
-        return _PERSON if is_person else None
-    if last.ordinary and not last.listed:
-        return _ORGANIZATION  # "Pinewood Analytics"
-    middle = (word for word in words if not run.opens_sentence(word.start))  # "Quill Ashdown plays the cello"
-    return _ORGANIZATION if label == "ORG" and any(word.ordinary and not word.listed for word in middle) else _PERSON
+        return _kind_of_ordinary(run, words, label, chances)
+    if last is not first:
+        return _kind_of_several(run, words, label, chances, doubtful=doubtful)
+    if _ARTICLE.search(before) or first.text.isupper():
+        return None
+    if before.endswith(" at ") and not first.listed:
+        return _ORGANIZATION
+    if label == "ORG" and _BEFORE_BODY.search(before) and not _is_first_name(first):
+        return _ORGANIZATION if chances is None or chances.thing < _SURELY else None
+    if doubtful:
+        return _PERSON
+    opens, context = run.opens_sentence(first.start), chances and chances.context
+    is_person = not _INNER_CAPITALS.search(first.text) and model.is_person(first.low, label, opens, context)
+    return _PERSON if is_person else None
 
 
-def _context(run: WordRun, word: _Word) -> float | None:
-    """Return the probability that a word is a person less that it is a thing, in its sentence. None: no encoder."""
+class _Chances(NamedTuple):
+    """Probabilities that the words of a name are a person, an organization or a thing, by their sentence."""
+
+    person: float
+    organization: float
+    thing: float
+
+    @property
+    def context(self) -> float:
+        return self.person - self.thing
+
+
+def _chances(run: WordRun, words: Sequence[_Word]) -> _Chances | None:
+    """Return the means over the words of a name. None: no encoder."""
     if (encoder := find_encoder()) is None:
         return None
-    before = SENTENCE_END.split(run.text[max(0, word.start - _AROUND) : word.start])[-1].split()
-    word_and_rest = SENTENCE_END.split(run.text[word.start : word.end + _AROUND])[0].split()
-    vector = encoder.words([[*before, *word_and_rest]])[0][len(before)]
+    start, end = words[0].start, words[-1].end
+    before = SENTENCE_END.split(run.text[max(0, start - _AROUND) : start])[-1].split()
+    name_and_rest = SENTENCE_END.split(run.text[start : end + _AROUND])[0].split()
+    vectors = encoder.words([[*before, *name_and_rest]])[0][len(before) :]
     kinds = classifier("names")
-    (chances,) = kinds.probabilities(vector[None] / WORD_SCALE)
-    return float(chances[kinds.labels.index("person")] - chances[kinds.labels.index("thing")])
+    means = kinds.probabilities(vectors[: len(run.text[start:end].split())] / WORD_SCALE).mean(axis=0)
+    return _Chances(*(float(means[kinds.labels.index(kind)]) for kind in _Chances._fields))
 
 
-def _kind_of_ordinary(run: WordRun, words: list[_Word], label: str | None) -> tuple[str, int] | None:
+def _is_first_name(word: _Word) -> bool:
+    return word.listed or plain(word.low) in first_names()
+
+
+def _kind_of_several(
+    run: WordRun, words: Sequence[_Word], label: str | None, chances: _Chances | None, *, doubtful: bool
+) -> tuple[str, int] | None:
+    """Return kind and weight of a name of several words, of which some are in no dictionary.
+
+    A person needs two reasons: the model's label, a first name, the words around it (which count twice if they are
+    sure). If the last word is an ordinary one, as in "Pinewood Analytics", three.
+    """
+    first, last = words[0], words[-1]
+    if "&" in run.text[first.start : last.end]:  # "Fir & Sons"
+        return _ORGANIZATION
+    reasons = (label == "PERSON") + _is_first_name(first)
+    reasons += 2 if chances is None else (chances.context > 0) + (chances.person > _SURELY)
+    middle = (word for word in words if not run.opens_sentence(word.start))  # "Quill Ashdown plays the cello"
+    ordinary = middle if label == "ORG" else (last,)
+    if any(word.ordinary and not word.listed for word in ordinary):
+        return _PERSON if reasons > 2 else _ORGANIZATION
+    if doubtful or (reasons > 1 and not any(_INNER_CAPITALS.search(word.text) for word in words)):
+        return _PERSON
+    return _ORGANIZATION if label == "ORG" else None
+
+
+def _kind_of_ordinary(
+    run: WordRun, words: list[_Word], label: str | None, chances: _Chances | None
+) -> tuple[str, int] | None:
     """Return kind and weight of a name whose words are all in the dictionary."""
     first, several, before = words[0], len(words) > 1, _before(run, words[0].start)
     if label is None:  # "from Polar Freight"
@@ -243,14 +293,29 @@ def _kind_of_ordinary(run: WordRun, words: list[_Word], label: str | None) -> tu
     if first.low in known() or (not several and _ARTICLE.search(before)):
         return None
     if label == "PERSON":
-        return _PERSON if any(word.listed for word in words) else None
-    return _ORGANIZATION if several else None
+        is_person = any(word.listed for word in words) and (chances is None or chances.context > 0)
+        return _PERSON if is_person else None
+    return _ORGANIZATION if several and (chances is None or chances.thing < _SURELY) else None
 
 
-def is_common_noun(run: WordRun, match: EntityMatch, model: Recognizer) -> bool:
-    """Return True if a listed name is an ordinary word after an article: "a Roman coin"."""
-    low = run.low[match.start : match.end]
-    return match.kind == "person_name" and model.knows(low) and bool(_ARTICLE.search(_before(run, match.start)))
+def is_common_noun(run: WordRun, match: EntityMatch, model: Recognizer, *, doubtful: bool = False) -> bool:
+    """Return True if a listed name is an ordinary word after an article: "a Roman coin".
+
+    Unless `doubtful`, also for abbreviations ("the DOM"), and for words of the dictionary that are things in their
+    sentence: "Case and Bobcat sell tractors".
+    """
+    text = run.text[match.start : match.end]
+    if match.kind != "person_name":
+        return False
+    if model.knows(text.lower()) and _ARTICLE.search(_before(run, match.start)):
+        return True
+    if doubtful or match.weight > _PERSON[1] or run.text == run.low or run.text.isupper():
+        return False
+    words = [_word(run, match.start + token.start(), token[0], model) for token in _TOKEN.finditer(text)]
+    if text.isupper() or not model.knows(words[0].low):
+        return text.isupper()
+    chances = _chances(run, words)
+    return chances is not None and chances.context < 0
 
 
 _PRIOR = 0.3  # occurrences that every group of letters has beforehand
