@@ -18,7 +18,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NoReturn, TypeAlias, Union, get_args, get_origin, get_type_hints
 
-from voxframe.validators import nearest
+from voxframe.validators import listed, nearest
 
 #: Characters in a line of a description if argparse does not wrap it.
 _HELP_WIDTH = 100
@@ -33,7 +33,7 @@ class Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         choices = [] if action.choices is None else list(action.choices)
         if choices and value not in choices:
-            near = nearest(value, choices) or f"; choose from {', '.join(choices)}"
+            near = nearest(value, choices) or f"; choose from {listed(map(str, choices))}"
             raise argparse.ArgumentError(action, f"there is no {value!r}{near}")
 
     def error(self, message: str) -> NoReturn:

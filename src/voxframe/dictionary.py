@@ -18,7 +18,7 @@ from voxframe.errors import OptionError
 from voxframe.measures import MEASURES
 from voxframe.options import FIELDS, option_rows
 from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, TABLES, Table
-from voxframe.validators import nearest, shown
+from voxframe.validators import listed, nearest, shown
 
 PAGE = Path("data", "dictionary.md")
 
@@ -102,7 +102,7 @@ def describe(table: str | None = None) -> Description:
             return describe_option(table)
         raise OptionError(
             f"there is no table {table!r}{nearest(table, [*TABLES, *options])}; the tables are "
-            f"{', '.join(TABLES)}, and voxframe.describe('options') lists the options"
+            f"{listed(TABLES)}, and voxframe.describe('options') lists the options"
         )
     found = TABLES[table]
     return Description(found.name, _notes(found), _COLUMN_HEADS, tuple(_columns(found)))

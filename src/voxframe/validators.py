@@ -223,6 +223,13 @@ def nearest(value: object, allowed: Sequence[str]) -> str:
     return f" (did you mean {names[close[0]]!r}?)" if close else ""
 
 
+def listed(names: Iterable[str]) -> str:
+    """Return names for a message: all if they are few, otherwise the first ones and the number of the others."""
+    names = list(names)
+    more = len(names) - MOST_LISTED
+    return f"{', '.join(names[:MOST_LISTED])} and {more} more" if more > 1 else ", ".join(names)
+
+
 def shown(value: object) -> str:
     """Return the repr of a value on one line, shortened to 80 characters, for an error message.
 

@@ -287,8 +287,41 @@ def test_a_misspelled_recording_is_suggested(filled: voxframe.Corpus, tmp_path: 
         lambda: filled.summarize(["call-3"]),
         lambda: voxframe.load_words("cal-2", corpus=filled),
         lambda: voxframe.TranscriptPlayer("call2", corpus=filled),
+        lambda: voxframe.AskPanel(filled, transcripts=["call-3"]),
+        lambda: voxframe.WordSearch(filled).play("call-3", 0),
+        lambda: filled.corrections.get("call-3"),
+        lambda: filled.corrections.history("call-3"),
+        lambda: filled.speakers.get("call-3"),
+        lambda: filled.metadata.get("call-3"),
+        lambda: filled.metadata.set(pd.DataFrame({"transcript_id": ["call-3"], "customer": ["Acme"]})),
+        lambda: filled.raw.captions("call-3", "srt"),
     ):
         with pytest.raises((CorpusError, voxframe.errors.PayloadError), match=r"did you mean '(call-2|Call 7|call)'\?"):
             ask()
     with pytest.warns(CorpusWarning, match="no words are by the speaker '1'; the labels and names are A"):
         filled.search("hi", speaker=1)
+    assert filled.corrections.split("call-2", 1, speaker=2)["speaker"].tolist() == ["A", "2"]
+
+
+@pytest.mark.parametrize("method", ["summarize", "action_items"])
+def test_transcripts_given_as_ids_are_named(filled: voxframe.Corpus, method: str) -> None:
+    """The argument that selects transcripts everywhere else is told the name that it has here."""
+    with pytest.raises(OptionError, match=r"there is no option 'ids' \(did you mean 'transcripts'\?\)"):
+        getattr(filled, method)(ids=["call-2"])
+
+
+def test_no_message_lists_more_than_a_few_names(filled: voxframe.Corpus) -> None:
+    """A wrong name of a table, column or group is answered with a suggestion or a dozen names."""
+    words = filled.table("words")
+    for ask in (
+        lambda: filled.table("zzz"),
+        lambda: filled.table("transcripts", columns=["audio_duration"]),
+        lambda: filled.tables("call-2")["zzz"],
+        lambda: filled.sql("select * from zzz"),
+        lambda: voxframe.describe("zzz"),
+        lambda: voxframe.analysis.pace(words, by="zzz"),
+    ):
+        with pytest.raises((CorpusError, OptionError, KeyError, SystemExit)) as told:
+            ask()
+        assert str(told.value).count(", ") < 16
+        assert len(str(told.value)) < 330

@@ -164,7 +164,7 @@ def test_regular_expressions_match_whole_words(tmp_path):
         corpus.search("colou(", regex=True)
 
 
-@pytest.mark.parametrize("query", ["colour|color", "colour OR wall", "colour -wall", r"\w+", "col.*"])
+@pytest.mark.parametrize("query", ["colour|color", "colour OR wall", "colour -wall", r"\w+", "col.*", "[cC]olour"])
 def test_operators_of_other_engines_are_named(tmp_path, query):
     """A query that looks like one with operators is searched as words, with a warning that says so."""
     corpus = corpus_of(tmp_path, {"a": "The colour of a wall."})

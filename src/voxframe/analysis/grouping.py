@@ -16,7 +16,7 @@ from voxframe._arrow import takes_frames
 from voxframe.analysis.recordings import distinct_names, known_names
 from voxframe.analysis.speaker_turns import TEXT, floats, require, speaker_codes
 from voxframe.errors import OptionError
-from voxframe.validators import shown
+from voxframe.validators import listed, shown
 
 #: Columns to group by: names, a Series with a value for each row, or periods of a date.
 By: TypeAlias = "str | pd.Series[Any] | pd.Grouper | Sequence[str | pd.Series[Any] | pd.Grouper] | None"
@@ -122,10 +122,10 @@ def group_columns(
         elif key in computed and _NEEDED.get(key) in (None, *df.columns):
             found.append(computed[key](df).rename(key))
         else:
-            known = ", ".join(name for name in dict.fromkeys([*computed, *df.columns]) if name != key)
+            names = [str(name) for name in dict.fromkeys([*computed, *df.columns]) if name != key]
             raise OptionError(
-                f"cannot group by {key!r}; choose from {known}, or read the table with metadata={key!r}, or merge it "
-                "into the DataFrame"
+                f"cannot group by {key!r}; choose from {listed(names)}, or read the table with "
+                f"metadata={key!r}, or merge it into the DataFrame"
             )
     return found
 

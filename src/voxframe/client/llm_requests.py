@@ -11,7 +11,7 @@ from voxframe import options as opt
 from voxframe.client.response import as_float
 from voxframe.client.transcript import Transcript
 from voxframe.errors import OptionError
-from voxframe.validators import Integer, Number, ValueType, checked, shown
+from voxframe.validators import Integer, Number, ValueType, checked, nearest, shown
 
 
 class Selection(Protocol):
@@ -63,7 +63,14 @@ def body(transcripts: Transcripts | None, options: Mapping[str, Any]) -> dict[st
     unknown = sorted(set(options) - set(LlmOptions.__annotations__))
     if unknown:
         allowed = ", ".join(LlmOptions.__annotations__)
-        raise OptionError(f"there is no option {unknown[0]!r}; the options of a language-model request are {allowed}")
+        near = (
+            " (did you mean 'transcripts'?)"
+            if unknown[0] == "ids"
+            else nearest(unknown[0], [*LlmOptions.__annotations__])
+        )
+        raise OptionError(
+            f"there is no option {unknown[0]!r}{near}; the options of a language-model request are {allowed}"
+        )
     values = {name: value for name, value in options.items() if value is not None}
     if (transcripts is None) == ("input_text" not in values):
         problem = "neither" if transcripts is None else "both"

@@ -40,7 +40,7 @@ from voxframe.frames import derived_passages
 from voxframe.frames.corrected import TURN_TABLES, correct_tables, with_original
 from voxframe.frames.passages import with_derived
 from voxframe.schema import SCHEMA_VERSION, TRANSCRIPT_TABLES
-from voxframe.validators import nearest, shown
+from voxframe.validators import listed, nearest, shown
 
 T = TypeVar("T")
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -212,7 +212,7 @@ class Archive:
         """Return the ids that a read of a table covers."""
         if name not in TRANSCRIPT_TABLES and name not in EXPORTS:
             tables = [*TRANSCRIPT_TABLES, *EXPORTS]
-            raise CorpusError(f"a corpus has no table {name!r}{nearest(name, tables)}; it has {', '.join(tables)}")
+            raise CorpusError(f"a corpus has no table {name!r}{nearest(name, tables)}; it has {listed(tables)}")
         if ids is not None:
             return list(ids)
         view = view_of(name)
@@ -502,6 +502,13 @@ class Archive:
             f"Corpus.ids() lists what is there, "
             f"and voxframe.{call}({transcript_id!r}, client=client, corpus=corpus) fetches it"
         )
+
+    def known(self, ids: str | Iterable[str]) -> list[str]:
+        """Return the ids of transcripts; raise `missing` for one of which there is nothing."""
+        found = self.recordings.ids(ids)
+        if unknown := next((i for i in found if not self.has(i) and not self.has_left(i)), None):
+            raise self.missing(unknown)
+        return found
 
     def similar(self, text: str) -> str:
         """Return the recording whose name is similar to a misspelled one, for the end of an error message."""

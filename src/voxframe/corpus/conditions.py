@@ -25,7 +25,7 @@ from pyarrow import types
 
 from voxframe.errors import CorpusError
 from voxframe.schema import CORPUS_TABLES
-from voxframe.validators import name_list, shown
+from voxframe.validators import listed, name_list, nearest, shown
 
 #: A column, an operator and a value.
 Triple: TypeAlias = tuple[str, str, Any]
@@ -387,4 +387,7 @@ def _check_column(name: str, column: str, *, person: bool) -> None:
     """Check that a table has a column."""
     names = CORPUS_TABLES[name].names
     if column not in names and not (person and column == PERSON.name and "speaker" in names):
-        raise CorpusError(f"the table {name!r} has no column {column!r}; it has {', '.join(names)}")
+        raise CorpusError(
+            f"the table {name!r} has no column {column!r}{nearest(column, names)}; it has {listed(names)} "
+            f"(voxframe.describe({name!r}))"
+        )

@@ -27,7 +27,7 @@ from voxframe.corpus.speakers import CurrentNames
 from voxframe.errors import OptionError
 from voxframe.frames.corrected import Corrected, correct_tables, speakers_edit
 from voxframe.frames.turn_edits import Edit, Turn, TurnEdits
-from voxframe.validators import Integer, checked, shown
+from voxframe.validators import Integer, checked, shown, speaker_label
 
 _TURN = ("the text of a turn", 1_000_000)  # description and maximum number of characters
 _SPEAKER = ("the label of a speaker", 200)
@@ -113,7 +113,10 @@ class Corrections:
             CorpusError: As for `set`.
             OptionError: There is no such word, or it is the first one of its turn.
         """
-        transcript_id, label = self._archive.recordings.id(transcript_id), checked_text(speaker, *_SPEAKER)
+        transcript_id, label = (
+            self._archive.recordings.id(transcript_id),
+            checked_text(speaker_label(speaker), *_SPEAKER),
+        )
 
         def make(corrected: Corrected, _: list[Edit]) -> tuple[list[Edit], list[Edit]]:
             turn, place = self._word(transcript_id, corrected, word_idx)
@@ -239,7 +242,7 @@ class Corrections:
             >>> corpus.corrections.relabel("a1", ["A", "A", "B"])  # doctest: +SKIP
         """
         transcript_id = self._archive.recordings.id(transcript_id)
-        labels = [checked_text(label, *_SPEAKER) for label in speakers]
+        labels = [checked_text(speaker_label(label), *_SPEAKER) for label in speakers]
         if turns is not None:
             turns = [checked("turns", turn, Integer(0)) for turn in turns]
             if len({*zip(turns, labels, strict=False)}) > len({*turns}):
@@ -322,7 +325,7 @@ class Corrections:
         """
         self._archive.report_missing()
         edited = self._archive.edits.hashes()
-        selected = sorted(edited) if ids is None else self._archive.recordings.ids(ids)
+        selected = sorted(edited) if ids is None else self._archive.known(ids)
         return _texts([(i, self._of(i)) for i in selected if i in edited and self._archive.has(i)])
 
     def turns(self, transcript_id: str) -> pd.DataFrame:
@@ -389,7 +392,7 @@ class Corrections:
                 "made": edit.made or None,
                 "undone": edit.undone,
             }
-            for transcript_id in (sorted(edits) if ids is None else self._archive.recordings.ids(ids))
+            for transcript_id in (sorted(edits) if ids is None else self._archive.known(ids))
             for edit in edits.get(transcript_id, ())
         ]
         dtypes: dict[str, Any] = {"transcript_id": TEXT, "change": "int64", "action": TEXT, "utterance_idx": "int64"}

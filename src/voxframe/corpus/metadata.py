@@ -79,7 +79,7 @@ class Metadata:
         if unknown:
             raise CorpusError(
                 f"{quantity(len(unknown), 'transcript')} not found in the corpus {self._archive.path}, such as "
-                f"{unknown[0]!r}; Corpus.ids() lists its transcripts"
+                f"{unknown[0]!r}{self._archive.similar(unknown[0])}; Corpus.ids() lists its transcripts"
             )
         return self.get()
 
@@ -95,7 +95,7 @@ class Metadata:
             datetime64.
         """
         self._archive.report_missing()
-        return to_frame(self.to_arrow(ids))
+        return to_frame(self.to_arrow(ids if ids is None else self._archive.known(ids)))
 
     def to_arrow(self, ids: str | Iterable[str] | None = None) -> pa.Table:
         """Return the metadata of recordings as an Arrow table; see `get`.

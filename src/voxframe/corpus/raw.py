@@ -313,8 +313,10 @@ class Raw:
 
     def _there(self, transcript_id: str) -> None:
         if not self._archive.is_finished(transcript_id):
+            near = self._archive.similar(transcript_id)
             raise CorpusError(
-                f"the corpus {self._archive.path} has no finished transcript {transcript_id!r}; Corpus.ids() lists them"
+                f"the corpus {self._archive.path} has no finished transcript {transcript_id!r}{near}; "
+                "Corpus.ids() lists them"
             )
 
 

@@ -14,7 +14,7 @@ from voxframe._arrow import DTYPES, as_pandas
 from voxframe._text import html_table, quantity
 from voxframe.errors import CorpusError
 from voxframe.schema import CORPUS_TABLES, RECORDING, REQUESTED_BY, SPEAKER_NAME, TABLES
-from voxframe.validators import nearest, shown
+from voxframe.validators import listed, nearest, shown
 
 #: Transcripts: an id or an object with an `id`, an iterable of these, or a DataFrame with a column `transcript_id`.
 Ids: TypeAlias = "str | Iterable[str] | pd.DataFrame"
@@ -47,7 +47,7 @@ class TablesByName(dict[str, pd.DataFrame]):
         return html_table(self._summary())
 
     def _no_table(self, name: str) -> str:
-        return f"there is no table {name!r}{nearest(name, [*self])}; the tables are {', '.join(self)}"
+        return f"there is no table {name!r}{nearest(name, [*self])}; the tables are {listed(self)}"
 
     def _summary(self) -> dict[str, str]:
         """Return the recordings, the options that they were transcribed with, and the number of rows of each table."""

@@ -43,7 +43,7 @@ from voxframe.corpus.store import folder as make_folder
 from voxframe.corpus.tables import parquet_options
 from voxframe.errors import CorpusError, DamagedFileError
 from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, TRANSCRIPT_TABLES, with_pandas
-from voxframe.validators import Integer, checked, name_list
+from voxframe.validators import Integer, checked, listed, name_list
 
 _METADATA = "metadata"
 _GROUP = 32  # transcripts per row group
@@ -140,7 +140,7 @@ class Snapshot:
             CorpusError: The snapshot has no such table, or its file is missing.
         """
         if name not in list(self.manifest["tables"]):  # a list also compares values without a hash
-            raise CorpusError(f"{self!r} has no table {name!r}; it has {', '.join(self.manifest['tables'])}")
+            raise CorpusError(f"{self!r} has no table {name!r}; it has {listed(self.manifest['tables'])}")
         if not self._file(name).exists():
             raise self._damaged(name)
         if name == _METADATA:

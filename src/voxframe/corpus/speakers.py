@@ -356,7 +356,7 @@ class Speakers:
         self._archive.report_missing()
         names_of = self._current.all()
         rows: list[tuple[str, str | None, str, int | None]] = []
-        for transcript_id in sorted(names_of) if ids is None else self._archive.recordings.ids(ids):
+        for transcript_id in sorted(names_of) if ids is None else self._archive.known(ids):
             names = names_of.get(transcript_id, SpeakerNames())
             rows += [(transcript_id, label, name, None) for label, name in names.speakers.items()]
             rows += [(transcript_id, None, names.of_turn(position), position) for position in sorted(names.turns)]
@@ -380,7 +380,7 @@ class Speakers:
             raise OptionError(f"{transcript_id!r} has no turn {missing[0]!r}; it has {there}")
         return (
             {label: checked_text(name, *_NAME) for label, name in names.items()},
-            {int(position): checked_text(name, *_NAME) for position, name in turns.items()},
+            {int(position): checked_text(speaker_label(name), *_NAME) for position, name in turns.items()},
         )
 
     def _labels(self, transcript_id: str) -> list[str]:

@@ -24,7 +24,7 @@ from voxframe._arrow import DTYPES
 from voxframe.analysis.speaker_turns import TEXT
 from voxframe.errors import CorpusError, MissingExtraError, OptionError
 from voxframe.schema import CORPUS_TABLES, DERIVED, RECORDING_COLUMNS, SPEAKER_NAME, TABLES
-from voxframe.validators import Boolean, checked, shown
+from voxframe.validators import Boolean, checked, listed, shown
 
 if TYPE_CHECKING:
     import duckdb
@@ -104,7 +104,7 @@ def run_sql(
             if isinstance(e, duckdb.PermissionException) or "external access" in str(e):
                 advice = "\nA query reads only the corpus. external=True allows files and the network, too"
             if isinstance(e, duckdb.CatalogException):
-                advice = f"\nThe tables are {', '.join([*tables, *further])}; Corpus.sql('show tables') lists them"
+                advice = f"\nThe tables are {listed([*tables, *further])}; Corpus.sql('show tables') lists them"
             raise CorpusError(f"the query failed: {e}{advice}") from None
     frame: pd.DataFrame = rows.rename_columns(_unique(rows.column_names)).to_pandas(types_mapper=DTYPES.get)
     return frame

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from voxframe.errors import OptionError
 from voxframe.schema import BOOL, FLOAT, INT, STRING, TABLES, WORDS, Column
+from voxframe.validators import listed
 
 Shape: TypeAlias = "dict[str, Any] | Column"
 
@@ -35,7 +36,7 @@ def chosen(names: Collection[str] | None, allowed: tuple[str, ...]) -> frozenset
         return frozenset(allowed)
     requested = frozenset([names] if isinstance(names, str) else names)
     if unknown := sorted(requested - set(allowed)):
-        raise OptionError(f"a transcript has no table {', '.join(unknown)}; available: {', '.join(allowed)}")
+        raise OptionError(f"a transcript has no table {', '.join(unknown)}; available: {listed(allowed)}")
     return requested
 
 

@@ -23,7 +23,7 @@ from voxframe.errors import MissingExtraError, OptionError, PayloadError
 from voxframe.export.targets import check_target, store_settings
 from voxframe.frames.payloads import payloads
 from voxframe.schema import TABLES, TRANSCRIPT_TABLES
-from voxframe.validators import nearest
+from voxframe.validators import listed, nearest
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -131,7 +131,7 @@ def _check(tables: Sequence[str]) -> None:
         if table not in TRANSCRIPT_TABLES:
             near = nearest(table, TRANSCRIPT_TABLES)
             raise OptionError(
-                f"payloads of transcripts make no table {table!r}{near}; choose from {', '.join(TRANSCRIPT_TABLES)}"
+                f"payloads of transcripts make no table {table!r}{near}; choose from {listed(TRANSCRIPT_TABLES)}"
             )
 
 

@@ -19,7 +19,7 @@ from voxframe.corpus.citations import citations
 from voxframe.corpus.corpus import chosen_corpus
 from voxframe.corpus.llm import Answers
 from voxframe.corpus.services import check_client, service_name
-from voxframe.errors import CorpusError, LostAnswerError, NotFoundError, OptionError
+from voxframe.errors import LostAnswerError, NotFoundError, OptionError
 from voxframe.loaders import load_responses
 from voxframe.options import LLM_DEFAULTS, LLM_OUTPUT_TOKENS
 from voxframe.widgets.base import Background, connect_call, corpus_call, escaped, show_errors
@@ -105,9 +105,7 @@ class AskPanel(CorpusPlayerWidget):
         self._ids_of = corpus.parts.archive.recordings.ids
         ids = self._ids_of(transcripts) if transcripts is not None else _completed(corpus)
         if transcripts is not None and (unknown := set(ids) - set(corpus.ids())):
-            raise CorpusError(
-                f"there is no transcript {min(unknown)!r} in {corpus!r}; corpus.ids() lists those that exist"
-            )
+            raise corpus.parts.archive.missing(min(unknown))
         self._background = Background(self, lambda text: self.set_trait("busy", text))
         super().__init__(
             corpus, audio, player, title=title, chosen=ids if transcripts is not None or len(ids) <= _MAX_LISTED else []

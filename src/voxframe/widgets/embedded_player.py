@@ -17,7 +17,7 @@ from voxframe.analysis.speaker_turns import require
 from voxframe.corpus import Corpus
 from voxframe.corpus.addresses import is_address, is_remote, short_name
 from voxframe.corpus.corpus import chosen_corpus
-from voxframe.errors import AudioError, CorpusError, CorpusWarning, OptionError, caller
+from voxframe.errors import AudioError, CorpusWarning, OptionError, caller
 from voxframe.validators import Integer, checked, shown
 from voxframe.widgets.base import ScriptedWidget, absolute_path, corpus_call, show_errors
 from voxframe.widgets.encoding import require_times
@@ -174,9 +174,7 @@ class CorpusPlayerWidget(PlayerWidget):
 def open_player(corpus: Corpus, recordings: RecordingFinder, transcript_id: str) -> TranscriptPlayer:
     """Return a player of a transcript of a corpus."""
     if transcript_id not in corpus:
-        raise CorpusError(
-            f"there is no transcript {transcript_id!r} in {corpus!r}; corpus.ids() lists those that exist"
-        )
+        raise corpus.parts.archive.missing(transcript_id)
     audio = None
     try:
         audio = recordings.playable(transcript_id)
