@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -15,10 +14,10 @@ from voxframe.errors import OptionError
 _DATES = {"a": "2026-01-05", "b": "2026-01-11", "c": "2026-02-01"}  # Monday and Sunday of a week, and a Sunday
 
 
-@pytest.fixture
-def corpus(tmp_path: Path) -> voxframe.Corpus:
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> voxframe.Corpus:
     """Three recordings of two words each, with a date."""
-    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus = voxframe.Corpus(tmp_path_factory.mktemp("corpus"))
     for transcript_id in _DATES:
         words: list[dict[str, Any]] = [
             {"text": text, "start": 500 * n, "end": 500 * n + 400, "speaker": "A", "confidence": 0.5}

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sys
 import warnings
 from collections.abc import Callable
@@ -47,13 +48,19 @@ def _expanding_without_size(path: Path) -> None:
 UNUSUAL = [_folder, _fifo, _link_loop, _deep_json, _expanding, _expanding_without_size]
 
 
-@pytest.fixture
-def corpus(tmp_path: Path) -> voxframe.Corpus:
-    """A corpus with two transcripts."""
-    corpus = voxframe.Corpus(tmp_path / "corpus")
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of `corpus`."""
+    corpus = voxframe.Corpus(tmp_path_factory.mktemp("stored") / "corpus")
     for name in ("t1", "t2"):
         corpus.raw.put(name, json.dumps(payload(name)).encode())
-    return corpus
+    return corpus.path
+
+
+@pytest.fixture
+def corpus(stored: Path, tmp_path: Path) -> voxframe.Corpus:
+    """A corpus with two transcripts."""
+    return voxframe.Corpus(shutil.copytree(stored, tmp_path / "corpus"))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no FIFOs")
