@@ -1,4 +1,4 @@
-"""Accuracy, speed and memory of speech: `python -m tests.benchmarks speech [--audio DIR] [--model NAME] [--peers]`.
+"""Accuracy, speed and memory: `python -m tests.benchmarks speech [--audio DIR] [--model NAME] [--peers] [--jobs]`.
 
 Last, per kind of recording, voxframe against faster-whisper called directly with the same model on one core: as it
 is, with its detection of speech, and batched. Kinds are read sentences, other languages (by characters if they are
@@ -8,6 +8,9 @@ and the samples of `data/`. A ratio is voxframe's processor time by that of the 
 Word error rate: edits / words of the reference, lower case, without punctuation, with numbers and titles as words.
 Real-time factor: processor seconds of a whole job on one core / seconds of audio, per channel if they are separate. A
 job decodes the file, finds speech, recognizes it and labels speakers. Another job loads the models before.
+With `--jobs`, only the time of jobs of the local server, in a new worker process that loads the model, and in the one
+that is kept after it.
+
 Memory: peak of a worker process. Word times: distance of the starts and ends of correct words from those of the truth.
 Confidence: share of correct words per band of confidence. Speaker confusion: share of the time with a wrong speaker, of
 the time in which both the truth and the transcript have one, for the best assignment of labels.
@@ -21,6 +24,7 @@ import multiprocessing
 import os
 import re
 import resource
+import statistics
 import sys
 import tempfile
 import time
@@ -36,8 +40,10 @@ from typing import Any
 import av
 import jiwer
 import numpy as np
+import psutil
 from threadpoolctl import threadpool_limits
 
+from tests.server.conftest import Service
 from voxframe import models
 from voxframe_engine.speech import RATE
 from voxframe_engine.speech.audio import Audio
@@ -327,6 +333,27 @@ def measure_memory(recordings: list[Recording], name: str) -> None:
     print(f"{name}: peak memory of a worker {peak / (1024**2 if sys.platform == 'darwin' else 1024):.0f} MB")
 
 
+def measure_jobs(recordings: list[Recording], rounds: int = 3) -> None:
+    """Print the time of jobs in a new worker process and in one that has the model loaded."""
+    times: dict[str, list[float]] = {"new": [], "kept": []}
+    with tempfile.TemporaryDirectory() as folder:
+        service = Service(Path(folder) / "data")
+        try:
+            uploads = [service.upload(recording.path.read_bytes()) for recording in recordings]
+            for upload in uploads * rounds:
+                for worker in psutil.Process(service.process.pid).children(recursive=True):
+                    worker.kill()
+                for taken in times.values():
+                    begun = time.monotonic()
+                    assert service.wait(service.create(upload)["id"])["status"] == "completed"
+                    taken.append(time.monotonic() - begun)
+        finally:
+            service.stop()
+    new, kept = (statistics.median(taken) for taken in times.values())
+    share = statistics.median(b / a for a, b in zip(*times.values(), strict=True))
+    print(f"jobs, median: {new:.2f} s with a new process, {kept:.2f} s with a kept one; {share:.2f} of the time")
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks speech", description=__doc__.splitlines()[0])
@@ -340,7 +367,11 @@ def main(arguments: list[str] | None = None) -> None:
         "--model", choices=MODELS, action="append", help="model to measure; may be repeated (default: all)"
     )
     parser.add_argument("--peers", action="store_true", help="compare with faster-whisper, and nothing else")
+    parser.add_argument("--jobs", action="store_true", help="time short jobs of the local server, and nothing else")
     asked = parser.parse_args(arguments)
+    if asked.jobs:
+        measure_jobs(list(of_folder(asked.audio)) if asked.audio else list(of_project()))
+        return
     os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")  # of the worker
     threadpool_limits(1)  # of this process
     if asked.peers:
