@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 import pytest
-from mcp import Client, StdioServerParameters
 
 import voxframe
 from voxframe.cli import mcp
@@ -28,6 +27,8 @@ def folder(tmp_path_factory):
 
 def called(folder: Path, *calls: tuple[str, dict], options: tuple[str, ...] = (), **environment: str) -> list:
     """Return (is_error, JSON or text) for calls of one session, and the tools."""
+    from mcp import Client, StdioServerParameters  # takes 1 s, and every process of pytest imports this file
+
     command = ["-m", "voxframe", "mcp", "--corpus", str(folder), *options]
     server = StdioServerParameters(command=sys.executable, args=command, env=os.environ | environment)
 
