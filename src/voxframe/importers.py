@@ -46,6 +46,10 @@ _ENGINE_FIELDS = frozenset(
     "transcription results monologues recognizedPhrases phrases response result segments chunks items lines "
     "word_segments transcript Transcript output data".split()
 )
+#: Fields of which every response of the interface about speech has one.
+_OF_INTERFACE = frozenset(
+    "id transcript_id request_id status text words utterances audio_url sentences paragraphs".split()
+)
 #: A time in seconds; the interface has whole milliseconds.
 _SECONDS = re.compile(rb'"(?:start|end)"\s*:\s*\d+\.\d*[1-9]')
 #: An XML declaration with another encoding than UTF-8, as Transcriber writes it.
@@ -172,7 +176,8 @@ def _json_format(data: bytes) -> tuple[str, Callable[[], Any]] | None:
             native = "status" in names or not {"text", "words", "utterances"} & names
             may_be_of_others = {"words", "utterances"} & names or not {"status", "id"} & names
             seconds = may_be_of_others and _SECONDS.search(data[:65_536])
-            if "imported_from" in names or (native and not names & _ENGINE_FIELDS and not seconds):
+            is_unknown = not names & _OF_INTERFACE
+            if "imported_from" in names or (native and not names & _ENGINE_FIELDS and not seconds and not is_unknown):
                 return None
         document = orjson.loads(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, orjson.JSONDecodeError):

@@ -675,3 +675,23 @@ def test_tasks_without_speech_are_refused() -> None:
     result = [{"id": "r", "type": "choices", "value": {"choices": ["cat"]}}]
     with pytest.raises(PayloadError, match="no region with a start, an end and a text"):
         converted(json.dumps([{"id": 1, "annotations": [{"result": result}]}]).encode(), "tasks.json")
+
+
+@pytest.mark.parametrize(
+    ("field", "names"),
+    [
+        ("audio_segments", ("start_timestamp_millis", "end_timestamp_millis", "text", "speaker")),
+        ("SpeechSegments", ("SegmentStartTime", "SegmentEndTime", "DisplayText", "SegmentSpeaker")),
+        ("phrases_found", ("utterance_start_ms", "utterance_end_ms", "utterance_text", "utterance_speaker")),
+    ],
+)
+def test_a_list_with_any_name(field: str, names: tuple[str, ...]) -> None:
+    """Texts with times are read from a list with any name, whatever the fields are said to be of."""
+    in_ms = "m" in names[0].casefold().rpartition("start")[2].replace("time", "")
+    times = [(1500, 3000), (3500, 4000)] if in_ms else [(1.5, 3.0), (3.5, 4.0)]
+    rows = [
+        dict(zip(names, (*pair, text, who), strict=True))
+        for pair, text, who in zip(times, ("Good day.", "Yes, sir?"), "AB", strict=True)
+    ]
+    document = json.dumps({"metadata": {"language": "EN"}, "topics": [], field: rows})
+    assert _turns(document, "a.json") == [("A", "Good day.", 1500, 3000), ("B", "Yes, sir?", 3500, 4000)]

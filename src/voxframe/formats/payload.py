@@ -15,7 +15,7 @@ from voxframe.schema import TABLES
 
 #: Fields of payloads that an unknown field of another format must not replace.
 _ITEM = frozenset({"text", "start", "end", "confidence", "speaker", "channel", "words"})
-_WHOLE = frozenset(re.split(r"[.\[]", column.path)[0] for t in TABLES.values() for column in t.columns if column.path)
+WHOLE = frozenset(re.split(r"[.\[]", column.path)[0] for t in TABLES.values() for column in t.columns if column.path)
 
 
 class Fields(dict[str, Any]):
@@ -66,7 +66,7 @@ def unread(source: Mapping[str, Any] | None, *, of_item: bool) -> dict[str, Any]
         return dict(source or {})
     if source.kept:
         return {}
-    reserved = _ITEM if of_item else _WHOLE
+    reserved = _ITEM if of_item else WHOLE
     fields = source.rest()
     extra = {name: value for name, value in fields.items() if name not in reserved}
     hidden = {name: value for name, value in fields.items() if name in reserved and value is not None}

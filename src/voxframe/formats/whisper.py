@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from voxframe._text import UNSPACED
 from voxframe.formats.payload import (
+    WHOLE,
     SpokenTurn,
     SpokenWord,
     from_turns,
@@ -39,9 +40,10 @@ _START = (
     "begin_offset",
     "ts",
     "begin_time",
+    "start_timestamp",
     "offset",
 )
-_END = ("end", "end_time", "stop", "to", "end_ts", "end_offset")
+_END = ("end", "end_time", "stop", "to", "end_ts", "end_offset", "end_timestamp")
 _LENGTH = ("duration", "dur", "length")
 _MS_ENDINGS = ("ms", "millis", "millisecond", "milliseconds")
 _START_MS, _END_MS, _LENGTH_MS = (
@@ -55,6 +57,8 @@ _SPEAKER = (
 _LANGUAGE = ("language", "language_code", "languagecode")
 _NAME_TABLES = frozenset({"speakers", "speakernames", "speakermap", "speakerlabels", "participants"})
 _LISTS = "segments chunks utterances items lines transcript result results word_segments words".split()
+#: What a field may be of, before its name: "SegmentStartTime".
+_OF = re.compile("^(?:segment|word|utterance|turn|cue|display)(?=start|end|begin|text|speaker|content|duration)")
 #: Characters per second between those of speech and those of times in milliseconds that are read as seconds.
 _SLOWEST, _LONGEST_S = 0.47, 1000
 _LOOKED_AT = 5  # objects at the beginning of a list that show what it is
@@ -153,8 +157,16 @@ def _items(document: Document) -> tuple[str, Sequence[Document]]:
     """Return the segments of a document, and their field: the first list of objects with texts and times."""
     name = "segments"
     if not isinstance(_peek(document, name), list):
-        name = next((at for at in _LISTS if is_spoken(_peek(document, at)) and not _is_native(document, at)), "")
+        name = next(
+            (at for at in _lists(document) if is_spoken(_peek(document, at)) and not _is_native(document, at)), ""
+        )
     return name, [item for item in document.get(name) or () if isinstance(item, Mapping)]
+
+
+def _lists(document: Document) -> list[str]:
+    """Return the fields that may have what was said: those of common names, then others than those of the interface."""
+    others = (name for name in document if name not in _LISTS and name not in WHOLE)
+    return [*_LISTS, *sorted(others, key=lambda name: "segment" not in name.casefold())]
 
 
 def is_spoken(value: Any) -> bool:
@@ -221,8 +233,8 @@ def _ranks(names: tuple[str, ...]) -> dict[str, int]:
 
 @lru_cache(maxsize=4096)
 def _plain(name: str) -> str:
-    """Return the name of a field without case, blanks, hyphens and underscores."""
-    return re.sub(r"[\s_-]", "", name).casefold()
+    """Return the name of a field without case, blanks, hyphens and underscores, and without what it is of."""
+    return _OF.sub("", re.sub(r"[\s_-]", "", name).casefold())
 
 
 def _peek(item: Document, name: str) -> Any:
@@ -368,7 +380,7 @@ def is_whisper(document: Document) -> bool:
 
 def is_segments(document: Document) -> bool:
     """Return True for a list of objects with texts and times, for a text alone, and for OpenAI's empty answers."""
-    if any(is_spoken(document.get(name)) and not _is_native(document, name) for name in _LISTS):
+    if any(is_spoken(_peek(document, name)) and not _is_native(document, name) for name in _lists(document)):
         return True
     lists = [value for name in _LISTS if isinstance(value := document.get(name), list)]
     return isinstance(document.get("text"), str) and {"text"} < document.keys() <= _ALONE and not any(lists)
