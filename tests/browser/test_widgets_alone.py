@@ -119,6 +119,28 @@ def test_the_focus_stays_after_every_edit(host: Host, corpus: voxframe.Corpus) -
     expect(changes.filter(has_text="As transcribed")).to_be_focused()
 
 
+@pytest.mark.parametrize("kind", ["form", "ask", "search", "live"])
+def test_a_silent_kernel_is_said_on_every_page(
+    host: Host, corpus: voxframe.Corpus, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """A page that cannot see the state of the kernel says that nothing answered; the next answer takes that away."""
+    widget, name = {
+        "form": (voxframe.SubmitForm(corpus), "Plan"),
+        "ask": (voxframe.AskPanel(corpus), "Ask"),
+        "search": (voxframe.WordSearch(corpus, query="street"), "Street"),
+        "live": (voxframe.LiveTranscript(), "Stream file"),
+    }[kind]
+    box = host.show(widget)
+    button = box.locator(".vf-line").first if kind == "search" else box.get_by_role("button", name=name, exact=True)
+    silent = "The kernel has not responded"
+    with monkeypatch.context() as dead:
+        dead.setattr(type(widget), "_handle_custom_msg", lambda *_: None)
+        button.click()
+        expect(box.get_by_role("alert").first).to_contain_text(silent)
+    button.click()
+    expect(box.get_by_role("alert").filter(has_text=silent)).to_have_count(0)
+
+
 def test_keys_of_a_live_transcript(host: Host) -> None:
     """A key shows the list of keys, and a key starts and stops a session without losing the focus."""
     live = voxframe.LiveTranscript()

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import traitlets
+from ipywidgets import Widget
 from ipywidgets.widgets import widget_link
 from ipywidgets.widgets.widget import _instances
 from matplotlib.colors import to_hex
@@ -292,16 +293,16 @@ def test_a_cue_stops_at_the_end_of_its_passage():
     assert player._stop_at[0] == 0
 
 
-def test_an_edit_is_confirmed_even_if_it_is_refused(corpus):
+def test_an_edit_is_confirmed_even_if_it_is_refused(corpus, monkeypatch):
     """A page gets a confirmation of an edit; if the corpus refuses it, the error pane shows why."""
     player, sent = TranscriptPlayer("interview", corpus=corpus), []
-    player.send = lambda message, buffers=None: sent.append(message)
-    player._on_edit(None, {"do": "edit", "n": "x", "names": {"A": "Ada"}, "turn_names": {"1": "A"}}, [])
+    monkeypatch.setattr(Widget, "send", lambda _, message, buffers=None: sent.append(message))
+    player._handle_custom_msg({"do": "edit", "n": "x", "names": {"A": "Ada"}, "turn_names": {"1": "A"}}, [])
     assert (player.names, player.turn_names) == ({"A": "Ada"}, {"1": "A"})
-    player._on_edit(None, {"do": "edit", "n": "y", "names": {"Z": "Zoe"}}, [])
+    player._handle_custom_msg({"do": "edit", "n": "y", "names": {"Z": "Zoe"}}, [])
     assert player.names == {"A": "Ada"}
     assert "was not saved" in player.error
-    assert [message["n"] for message in sent if message["do"] == "saved"] == ["x", "y"]
+    assert [message["n"] for message in sent if message["do"] == "received"] == ["x", "y"]
 
 
 def test_turns_are_split_merged_moved_and_retimed(corpus):

@@ -91,6 +91,14 @@ class ScriptedWidget(anywidget.AnyWidget):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.title!r})"
 
+    def _handle_custom_msg(self, content: Any, buffers: Any) -> None:
+        """Handle a message of a page and confirm it: without a confirmation, the page says that no kernel responds."""
+        try:
+            super()._handle_custom_msg(content, buffers)
+        finally:
+            if isinstance(content, dict) and "n" in content:
+                super().send({"do": "received", "n": content["n"]})
+
     def static_html(self) -> str:
         """Return the widget as HTML without scripts; all text in it is escaped."""
         return plain_html(self._static_html())

@@ -285,26 +285,20 @@ class TranscriptPlayer(ScriptedWidget):
         )
 
     def _on_edit(self, _: object, message: Any, __: object) -> None:
-        """Apply an edit from a page and confirm it: without a confirmation the page shows that it was not saved."""
-        if message.get("do") == "changes":
+        """Apply an edit from a page."""
+        do = message.get("do")
+        if do == "changes":
             self._send_changes()
-        if message.get("do") == "turn" and self._store is not None:
-            try:
-                with show_errors(self):
-                    try:
-                        self._store.edit(message, self._passages)
-                    finally:
-                        self._load_again()
-            finally:
-                self.send({"do": "saved", "n": message.get("n")})
-        if message.get("do") != "edit":
-            return
-        try:
+        elif do == "turn" and self._store is not None:
+            with show_errors(self):
+                try:
+                    self._store.edit(message, self._passages)
+                finally:
+                    self._load_again()
+        elif do == "edit":
             with self.hold_trait_notifications():
                 for name in _ANNOTATIONS:
                     self.set_trait(name, message.get(name, getattr(self, name)))
-        finally:
-            self.send({"do": "saved", "n": message.get("n")})
 
     def _on_part(self, _: object, message: Any, __: object) -> None:
         """Send a part of the recording to a page that cannot fetch it."""

@@ -88,11 +88,14 @@ function errorPane(model, { needsKernel = false } = {}) {
       own = message;
       show();
     },
-    /** Sends a message to the kernel, or shows that no kernel is running. */
+    /** Sends a message to the kernel, or shows that no kernel is running or responds. */
     send(message) {
-      if (!kernelGone(model)) return model.send(message);
-      own = KERNEL_GONE;
-      show();
+      const tell = (text) => {
+        own = text;
+        show();
+      };
+      const received = () => [KERNEL_GONE, KERNEL_WAITS].includes(own) && tell("");
+      askKernel(model, message, received, (text) => tell(text === KERNEL_SILENT ? KERNEL_WAITS : text));
     },
     /** Wraps a listener so that its errors are shown, not only logged to the console. */
     guard: (listener) => (...given) => {
@@ -110,6 +113,7 @@ function errorPane(model, { needsKernel = false } = {}) {
 const KERNEL_GONE = "Not sent: the kernel is not running. Run the cell again, then repeat this.";
 const KERNEL_SILENT =
   "Not saved yet: the kernel has not responded. If it is busy, it saves the change when it is free. If it is dead, run the cell again, then repeat the change.";
+const KERNEL_WAITS = "The kernel has not responded. If it is busy, it does this when it is free. If it is dead, run the cell again, then repeat this.";
 /** Milliseconds to wait for a response before showing that the kernel has not responded. */
 const KERNEL_WAIT_MS = 3000;
 
@@ -121,13 +125,13 @@ function kernelGone(model) {
   return !kernel || kernel.isDisposed || ["dead", "terminating"].includes(kernel.status);
 }
 
-/** Sends a change to the kernel. Calls `saved` when the kernel confirms it, or `failed` with the reason. */
+/** Sends a message to the kernel. Calls `saved` when the kernel confirms it, or `failed` with the reason. */
 function askKernel(model, message, saved, failed) {
   const n = Math.random().toString(36).slice(2);
   if (kernelGone(model)) return failed(KERNEL_GONE);
   const timer = setTimeout(() => failed(KERNEL_SILENT), KERNEL_WAIT_MS);
   const responded = (response) => {
-    if (response.n !== n) return;
+    if (response.do !== "received" || response.n !== n) return;
     clearTimeout(timer);
     model.off("msg:custom", responded);
     saved();
