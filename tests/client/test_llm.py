@@ -178,7 +178,7 @@ def test_invalid_requests_are_not_sent(client, peer):
         ({"input_text": "x", "answer_format": 3}, "answer_format is 3; give a string that is not empty"),
         (
             {"input_text": "x", "temprature": 1},
-            "there is no option 'temprature'; the options of a language-model request are",
+            "there is no option 'temprature' (did you mean 'temperature'?); the options of a language-model request",
         ),
     ]
     for given, message in cases:
