@@ -24,7 +24,7 @@ from voxframe._text import quantity
 from voxframe.errors import PayloadError, PayloadWarning
 from voxframe.formats import FORMATS, SUFFIXES, Format
 from voxframe.formats.documents import has_speech
-from voxframe.formats.payload import tracked, unread
+from voxframe.formats.payload import WHOLE, tracked, unread
 from voxframe.formats.rows import from_table
 from voxframe.formats.scoring import with_speakers
 from voxframe.formats.whisper import is_spoken, language_of, names_beside
@@ -176,7 +176,7 @@ def _json_format(data: bytes) -> tuple[str, Callable[[], Any]] | None:
             native = "status" in names or not {"text", "words", "utterances"} & names
             may_be_of_others = {"words", "utterances"} & names or not {"status", "id"} & names
             seconds = may_be_of_others and _SECONDS.search(data[:65_536])
-            is_unknown = not names & _OF_INTERFACE
+            is_unknown = not names & _OF_INTERFACE and not names <= WHOLE
             if "imported_from" in names or (native and not names & _ENGINE_FIELDS and not seconds and not is_unknown):
                 return None
         document = orjson.loads(data)
@@ -265,7 +265,8 @@ def _as_list(data: bytes) -> bytes:
     except msgspec.DecodeError:
         return data
     is_transcript = fields.keys() & {"status", "utterances"} or bytes(fields.get("words", b""))[:1] == b"["
-    if is_transcript or not fields.keys() & _ROW_FIELDS or not any(map(_TIME.match, fields)):
+    is_timed = any(map(_TIME.match, fields)) or "audio_filepath" in fields
+    if is_transcript or not fields.keys() & _ROW_FIELDS or not is_timed:
         return data
     return b"[" + b",".join(line for line in data.splitlines() if line.strip()) + b"]"
 

@@ -345,7 +345,7 @@ def test_what_chat_and_transcriber_say_of_a_recording_is_kept() -> None:
     chat = "@UTF8\n@Begin\n@ID:\teng|x|CHI|2;06.|\n@ID:\teng|x|MOT||\n*MOT:\tand &-um then &=laughs &+st stop .\n@End\n"
     payload = json.loads(converted(chat.encode(), "a.cha"))
     assert payload["headers"]["ID"] == ["eng|x|CHI|2;06.|", "eng|x|MOT||"]
-    assert payload["utterances"][0]["text"] == "and um then stop ."
+    assert payload["utterances"][0]["text"] == "and um then stop."
     trs = _TRS.replace('<Trans audio_filename="x">', '<Trans audio_filename="x" xml:lang="fr">')
     assert json.loads(converted(trs.encode(), "a.trs"))["language_code"] == "fr"
     german = chat.replace("@Begin", "@Begin\n@Languages:\tdeu, eng")
@@ -358,7 +358,7 @@ def test_what_chat_and_transcriber_say_of_a_recording_is_kept() -> None:
         (
             "a.cha",
             _CHAT,
-            [("Mary", "do you you want more cookies ?", 1000, 2500), ("Ross", "I want I need it .", 2600, 3000)],
+            [("Mary", "do you you want more cookies?", 1000, 2500), ("Ross", "I want I need it.", 2600, 3000)],
         ),
         (
             "a.trs",
@@ -695,3 +695,54 @@ def test_a_list_with_any_name(field: str, names: tuple[str, ...]) -> None:
     ]
     document = json.dumps({"metadata": {"language": "EN"}, "topics": [], field: rows})
     assert _turns(document, "a.json") == [("A", "Good day.", 1500, 3000), ("B", "Yes, sir?", 3500, 4000)]
+
+
+def test_results_of_watson() -> None:
+    """IBM's words have times beside them and speakers by start; a job has the results in an envelope."""
+    best = {"transcript": "good day yes ", "timestamps": [["good", 1.5, 2.0], ["day", 2.0, 2.5], ["yes", 3.0, 3.5]]}
+    labels = [{"from": 1.5, "to": 2.0, "speaker": 0}, {"from": 2.0, "to": 2.5, "speaker": 0}]
+    results = {
+        "results": [{"alternatives": [best]}],
+        "speaker_labels": [*labels, {"from": 3.0, "to": 3.5, "speaker": 1}],
+    }
+    for document in (results, {"id": "j1", "status": "completed", "results": [results]}):
+        expected = [("0", "good day", 1500, 2500), ("1", "yes", 3000, 3500)]
+        assert _turns(json.dumps(document), "a.json") == expected
+
+
+@pytest.mark.parametrize("as_lines", [True, False])
+def test_rows_of_several_recordings(as_lines: bool) -> None:
+    """Rows that name different recordings, as manifests of NeMo do, are a transcript for each of them."""
+    rows = [{"audio_filepath": f"/data/{name}.wav", "duration": 3.2, "text": "hello there"} for name in "ab"]
+    data = "\n".join(map(json.dumps, rows)) if as_lines else json.dumps(rows)
+    payloads = json.loads(converted(data.encode(), "manifest.json"))
+    assert [(payload["id"][:2], payload["text"]) for payload in payloads] == [
+        ("a-", "hello there"),
+        ("b-", "hello there"),
+    ]
+
+
+def test_speakers_in_another_list_than_the_segments() -> None:
+    """Of two lists with texts and times, that with speakers is read, as insanely-fast-whisper writes it."""
+    row = {"text": "Good day.", "timestamp": [0, 1.5]}
+    document = {"speakers": [{**row, "speaker": "SPEAKER_00"}], "chunks": [row], "text": "Good day."}
+    assert _turns(json.dumps(document), "a.json") == [("SPEAKER_00", "Good day.", 0, 1500)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "speaker,text,start,duration\nAnn,Good day.,1.5,0.5\nBob,To you.,3,1\n",
+        "id,speaker,text,start (s),end (s)\n1,Ann,Good day.,1.5,2\n2,Bob,To you.,3,4\n",
+        "speaker,text,tmin,tmax\nAnn,Good day.,0 days 00:00:01.5,0 days 00:00:02\nBob,To you.,0 days 00:00:03,0 days 00:00:04\n",
+    ],
+)
+def test_times_of_tables(text: str) -> None:
+    """Tables may have a duration for the end, times with a unit or as pandas writes them, and numbers of rows."""
+    assert _turns(text, "a.csv") == [("Ann", "Good day.", 1500, 2000), ("Bob", "To you.", 3000, 4000)]
+
+
+def test_one_caption_of_another_name_in_capitals() -> None:
+    """Among names in capitals, one that occurs once is a name too."""
+    captions = _captions(["MARY: a", "b", "c", "MAN: d", "MARY: e", "f", "g", "h"], "a.srt")
+    assert [speaker for speaker, _ in captions] == ["MARY", "MARY", "MARY", "MAN", *["MARY"] * 4]

@@ -245,3 +245,18 @@ def test_a_workbook_needs_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(MissingExtraError, match=r"voxframe\[excel\]"):
         voxframe.load_words(tmp_path / "a.xlsx")
+
+
+@pytest.mark.parametrize("form", ["txt", "md", "docx"])
+def test_partly_timed_turns_keep_their_order(tmp_path: Path, form: str) -> None:
+    """Formats of text have all turns in their order, also if only some have times, and names with underscores."""
+    times = [(None, None), (1000, 2000), (3000, 4000), (None, None), (None, None)]
+    names = ["SPEAKER_00", "B", "SPEAKER_00", "B", "C"]
+    turns = [
+        {"text": f"part_{n} of it", "speaker": name, "start": start, "end": end}
+        for n, (name, (start, end)) in enumerate(zip(names, times, strict=True))
+    ]
+    corpus = _corpus(tmp_path / "first", {"id": "a", "status": "completed", "utterances": turns})
+    corpus.export(tmp_path / f"a.{form}", form)
+    again = voxframe.load_utterances(tmp_path / f"a.{form}")
+    assert again[["speaker", "text"]].values.tolist() == [[turn["speaker"], turn["text"]] for turn in turns]

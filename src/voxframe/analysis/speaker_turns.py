@@ -92,10 +92,14 @@ def require_words(df: pd.DataFrame, needed: tuple[str, ...], purpose: str) -> No
 
 
 def words_in_rows(df: pd.DataFrame) -> pd.Series[int]:
-    """Return the number of words in each row: 1 for words, else `word_count`, else the words of `text`."""
+    """Return the number of words in each row: of words, those with a letter or a digit, else `word_count` or `text`."""
+    if "word_idx" in df.columns and "text" in df.columns:
+        codes, texts = pd.factorize(df["text"])
+        is_word = np.array([*(any(map(str.isalnum, str(text))) for text in texts), False])  # the last one: null
+        return pd.Series(is_word[codes], index=df.index).astype("int64")
     if "word_idx" in df.columns:
         return pd.Series(1, index=df.index)
-    written = df["text"].fillna("").str.count(r"\S+")
+    written = df["text"].fillna("").str.count(r"\S*\w\S*")
     counted = df["word_count"].fillna(written) if "word_count" in df.columns else written
     return counted.astype("int64")
 

@@ -158,6 +158,7 @@ FORMATS: dict[str, Format] = {
         lambda d: _has("results.*.type")(d) or (_has("results", "format")(d) and not d["results"]),
         engines.speechmatics,
     ),
+    "watson": Format("IBM Watson", (".json",), "json", engines.is_watson, engines.watson),
     "google": Format("Google Cloud Speech-to-Text", (".json",), "json", engines.is_google, engines.google),
     "gladia": Format(
         "Gladia",

@@ -20,6 +20,7 @@ _CODES = re.compile(
     r"\[[^\]]*\]|&[-+=~*]?[\w:.]*|\(\.+\)|[<>\u21ab]|\+[/.,\"!?^<+]*(?=\s|$)|(?<=\s)0(?=\w)|@[\w:$]+|[\u2308-\u230b\u2191\u2193]"
 )
 _FILLED_PAUSE = re.compile(r"(?<!\S)&-(?=\w)")
+_MARK = re.compile(r"(?<=\w) ([.,?!;:]+)(?=\s|$)")
 _STAMP = re.compile(r"""<span[^>]*\sdata-timestamp=["']([\d.]+)["'][^>]*>.*?</span>""", re.DOTALL)
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _TAG = re.compile(r"<[^>]*>")
@@ -49,6 +50,7 @@ def chat(text: str) -> dict[str, Any]:
         elif line.startswith("*"):
             code, times = mark[1:], _BULLET.search(content)
             spoken = one_line(_CODES.sub(" ", _FILLED_PAUSE.sub("", _BULLET.sub(" ", content))))
+            spoken = _MARK.sub(r"\1", spoken)  # a token of its own in CHAT
             start, end = (int(times[1]), int(times[2])) if times else (None, None)
             turns.append(SpokenTurn(spoken, start, end, names.get(code, code), source={"chat": content.strip()}))
     once_or_more = {name: lines if len(lines) > 1 else lines[0] for name, lines in headers.items()}

@@ -15,7 +15,7 @@ from voxframe.formats.payload import SpokenTurn, from_turns, ms
 from voxframe.formats.text_readers import plain
 
 _BOLD = re.compile(r"(?:\*\*|__)(.+?)(?:\*\*|__)")
-_ESCAPE = re.compile(r"\\([^\w\s])")
+_ESCAPE = re.compile(r"\\([^\w\s]|_)")
 _MARKS = re.compile(r"^\s*(?:#{1,6}\s+|[-*+]\s+|>\s?)")
 #: What follows a name in bold: a time in brackets or not, and a colon.
 _HEAD = re.compile(rf"\s*(?:[\[(]?\s*({CLOCK})\s*[\])]?)?\s*(:)?\s*")

@@ -259,6 +259,35 @@ def gladia(document: Document) -> dict[str, Any]:
     )
 
 
+def is_watson(document: Document) -> bool:
+    """Return True for results of IBM Watson, or for a job with them."""
+    results = document.get("results")
+    first = results[0] if isinstance(results, list) and results else None
+    if isinstance(first, Mapping) and "results" in first:
+        return is_watson(first)
+    best = first.get("alternatives") if isinstance(first, Mapping) else None
+    return isinstance(best, list) and bool(best) and isinstance(best[0], Mapping) and "timestamps" in best[0]
+
+
+def watson(document: Document) -> dict[str, Any]:
+    """Read the results of IBM Watson Speech to Text; a word has the speaker of the label with its start.
+
+    Source: the reference of `SpeechRecognitionResults`.
+    """
+    if "results" in document["results"][0]:
+        return watson(document["results"][0])
+    speakers = {row["from"]: label(row.get("speaker")) for row in document.get("speaker_labels") or ()}
+    words = list[SpokenWord]()
+    for result in document["results"]:
+        best = result["alternatives"][0]
+        sure = dict(enumerate(pair[1] for pair in best.get("word_confidence") or ()))
+        words += [
+            SpokenWord(text, ms(start), ms(end), number(sure.get(n)), speakers.get(start))
+            for n, (text, start, end) in enumerate(best.get("timestamps") or ())
+        ]
+    return from_words(words)
+
+
 def google(document: Document) -> Any:
     """Read a response of Google Cloud Speech-to-Text, v1 or v2, or its batch, as a list of recordings and payloads.
 

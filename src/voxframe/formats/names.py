@@ -84,7 +84,7 @@ def _before_colons(texts: Sequence[str], size: int) -> set[str]:
 
     Prefixes that repeat are names if a quarter of the texts have a prefix, or a twentieth if two of them repeat, or a
     fiftieth if these stand where the speaker changes: none twice in a row. Others are names beside them, written alike,
-    if half of the texts have a prefix. If none repeats, two are needed.
+    if half of the texts have a prefix, or if all are in capitals. If none repeats, two are needed.
     """
     counts = _prefixes(texts)
     repeated = {prefix for prefix, count in counts.items() if count > 1}
@@ -93,6 +93,8 @@ def _before_colons(texts: Sequence[str], size: int) -> set[str]:
     is_at_changes = len(marked) >= _MANY and all(one != other for one, other in pairwise(marked))
     rarest = 4 if len(repeated) < 2 else 50 if is_at_changes else 20
     names = repeated if rarest * total >= size else set[str]()
+    if names and all(map(str.isupper, names)):
+        names |= {prefix for prefix in counts if prefix.isupper()}
     if total > 1 and 2 * total >= size:
         is_upper = [prefix.isupper() for prefix in repeated]
         names |= {prefix for prefix in counts if not repeated or prefix.isupper() in is_upper}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import io
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,12 @@ from voxframe.validators import shown
 _NAMES = {
     "transcript_id": ("transcript_id", "recording", "file", "filename", "session_id", "session", "call_id", "id"),
     "text": ("text", "transcript", "utterance", "content", "sentence", "body", "word", "words", "token", "said"),
-    "start": ("start", "start_s", "start_time", "starttime", "begin", "from", "onset", "time", "timestamp", "ts"),
-    "end": ("end", "end_s", "end_time", "endtime", "stop", "to", "offset", "endts"),
+    "start": tuple(
+        "start start_s start_sec start_seconds start_time starttime begin begin_s from onset tmin time timestamp "
+        "ts".split()
+    ),
+    "end": tuple("end end_s end_sec end_seconds end_time endtime stop stop_s to offset tmax endts".split()),
+    "duration": ("duration", "duration_s", "dur", "length"),
     "start_ms": ("start_ms", "startms", "begin_ms"),
     "end_ms": ("end_ms", "endms", "stop_ms"),
     "speaker": ("speaker_name", "speaker", "name", "participant", "speaker_id", "spk", "who", "role"),
@@ -138,7 +143,7 @@ def _columns(df: pd.DataFrame, given: dict[str, str]) -> dict[str, str]:
         raise OptionError(f"columns has the key {unknown[0]!r}; allowed are {', '.join(_NAMES)}")
     if missing := [name for name in given.values() if name not in df.columns]:
         raise OptionError(f"the table has no column {shown(missing[0])}; it has {', '.join(map(str, df.columns))}")
-    lower = {str(name).strip().lower().replace(" ", "_"): name for name in reversed(df.columns)}
+    lower = {re.sub(r"\W+", "_", str(name)).strip("_").lower(): name for name in reversed(df.columns)}
     columns = dict(given)
     for name, usual in _NAMES.items():
         column = next(
@@ -147,6 +152,9 @@ def _columns(df: pd.DataFrame, given: dict[str, str]) -> dict[str, str]:
         )
         if name not in columns and column is not None:
             columns[name] = column
+    rows = columns.get("transcript_id")
+    if rows is not None and rows not in given.values() and str(rows).lower() == "id" and df[rows].is_unique:
+        del columns["transcript_id"]  # it numbers the rows
     if "text" not in columns:
         if not len(df.columns):
             raise OptionError("the table has no columns; it needs one with text")
@@ -170,6 +178,8 @@ def _payload(rows: pd.DataFrame, of: Mapping[str, str]) -> dict[str, Any]:
     )
     for row in records:
         start, end = _time(row, of, "start", unit), _time(row, of, "end", unit)
+        if start is not None and end is None and (length := _time(row, of, "duration", unit)) is not None:
+            end = start + length
         at = {name: row[of[name]] for name in ("text", "speaker", "channel", "confidence") if name in of}
         extra = {str(name): row[name] for name in extras if row[name] is not None}
         turns.append(
@@ -195,6 +205,8 @@ def _time(row: Mapping[Any, Any], of: Mapping[str, str], side: str, unit: str) -
     value = row[of[side]] if side in of else None
     at = value if exact is None else exact
     try:
+        if isinstance(at, str) and "day" in at:  # as pandas writes a timedelta
+            at = pd.Timedelta(at)
         if isinstance(at, dt.timedelta):  # of `timedeltas=True`
             return round(at.total_seconds() * 1000)
         if exact is None and unit == "s":

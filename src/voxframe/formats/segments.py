@@ -80,13 +80,13 @@ def transcripts(
     """Yield the id and the segments of each transcript, in time order.
 
     Args:
-        untimed: Keep rows without times, next to the nearest row of the same speaker, or if none has times, at 0 in
-            formats of text. If False, leave them out.
+        untimed: Keep rows without times, next to the nearest row of the same speaker; in formats of text, all rows
+            keep their order. If False, leave them out.
     """
     check_columns(df, purpose)
     for transcript_id, rows in df.groupby("transcript_id", sort=False, dropna=False):
         segments = _segments(rows, losses, texts=purpose != "rttm")
-        in_order = purpose in _TEXTS and not any(s.timed for s in segments)
+        in_order = purpose in _TEXTS and not all(s.timed for s in segments)
         placed = segments if in_order else _placed(segments if untimed else [s for s in segments if s.timed], losses)
         if dropped := len(segments) - len(placed):
             losses[_UNTIMED_LEFT_OUT] += dropped

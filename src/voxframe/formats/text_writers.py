@@ -170,7 +170,8 @@ def _escaped(text: str) -> str:
 
 
 def _turns(df: pd.DataFrame, purpose: str, losses: Losses) -> list[SpeechSegment]:
-    return sorted(turns(whole(df, purpose, losses)), key=lambda s: s.start if s.timed else 0)
+    found = turns(whole(df, purpose, losses))
+    return sorted(found, key=lambda s: s.start) if all(s.timed for s in found) else found
 
 
 def _count_unnamed(found: list[SpeechSegment], losses: Losses) -> None:
@@ -259,8 +260,10 @@ def vtt(df: pd.DataFrame, *, chars: int = DEFAULT_CHARS, speakers: bool = True, 
     """
     checked("speakers", speakers, Boolean())
     with counted(losses, "vtt") as lost:
-        captions = (cue for cue, _ in _captions(df, "vtt", chars, lost))
-        return _text.vtt(cue if speakers else cue._replace(speaker=None) for cue in captions)
+        captions = [cue if speakers else cue._replace(speaker=None) for cue, _ in _captions(df, "vtt", chars, lost)]
+        first = next((n for n, cue in enumerate(captions) if cue.speaker), len(captions))
+        lost[OTHER_NAME] += sum(cue.speaker is None for cue in captions[first:])
+        return _text.vtt(captions)
 
 
 def _captions(df: pd.DataFrame, purpose: str, chars: int, losses: Losses) -> Iterator[tuple[Cue, bool]]:

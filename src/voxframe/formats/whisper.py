@@ -7,6 +7,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from pathlib import PurePath
 from typing import Any, TypeAlias
 
 from voxframe._text import UNSPACED
@@ -54,9 +55,11 @@ _SPEAKER = (
     "speaker_name display_name person_name speaker speaker_label speaker_id spk spkr participant participant_id "
     "participant_role voice"
 ).split()
+_RECORDING = ("session_id", "recording", "recording_id", "audio_filepath", "audio_file", "filename", "file", "file_id")
 _LANGUAGE = ("language", "language_code", "languagecode")
 _NAME_TABLES = frozenset({"speakers", "speakernames", "speakermap", "speakerlabels", "participants"})
 _LISTS = "segments chunks utterances items lines transcript result results word_segments words".split()
+_OF_WORDS = ("words", "word_segments")
 #: What a field may be of, before its name: "SegmentStartTime".
 _OF = re.compile("^(?:segment|word|utterance|turn|cue|display)(?=start|end|begin|text|speaker|content|duration)")
 #: Characters per second between those of speech and those of times in milliseconds that are read as seconds.
@@ -72,12 +75,12 @@ def segments(document: Document) -> Any:
     Podcasting 2.0 and SegLST of CHiME. A word belongs to the segment that contains its middle, else to the one before.
     """
     name, items = _items(document)
-    sessions = dict.fromkeys(first(item, ("session_id",)) for item in items)
-    if len(sessions) > 1:  # SegLST
-        return [
-            (str(session), _segments({}, "", [item for item in items if item.get("session_id") == session]))
-            for session in sessions
-        ]
+    by_recording: dict[str, list[Document]] = {}
+    for item in items:
+        recording = label(_peek(item, _found(item, _RECORDING) or ""))
+        by_recording.setdefault(PurePath(recording or name or "segments").stem, []).append(item)
+    if len(by_recording) > 1:  # SegLST, manifests
+        return [(recording, _segments({}, "", mine)) for recording, mine in by_recording.items()]
     return _segments(document, name, items)
 
 
@@ -103,7 +106,7 @@ def _segments(document: Document, name: str, items: Sequence[Document]) -> dict[
         return from_turns([SpokenTurn(str(fields["text"]))], **fields)
     single = [len(turn.text.split()) == 1 and not UNSPACED_TEXT.search(turn.text) for turn in turns]
     are_single = len(single) > 2 and sum(single) >= 0.9 * len(single) and not any(turn.words for turn in turns)
-    if name in ("words", "word_segments") or are_single:
+    if name in _OF_WORDS or are_single:
         return _of_words([_as_word(turn) for turn in turns], document, unit, fields)
     return from_turns(turns, **fields)
 
@@ -157,9 +160,9 @@ def _items(document: Document) -> tuple[str, Sequence[Document]]:
     """Return the segments of a document, and their field: the first list of objects with texts and times."""
     name = "segments"
     if not isinstance(_peek(document, name), list):
-        name = next(
-            (at for at in _lists(document) if is_spoken(_peek(document, at)) and not _is_native(document, at)), ""
-        )
+        names = [at for at in _lists(document) if is_spoken(_peek(document, at)) and not _is_native(document, at)]
+        with_speakers = (at for at in names if at not in _OF_WORDS and speaker_of(dict(_peek(document, at)[0])))
+        name = next(with_speakers, next(iter(names), ""))
     return name, [item for item in document.get(name) or () if isinstance(item, Mapping)]
 
 
@@ -176,7 +179,7 @@ def is_spoken(value: Any) -> bool:
         return False
     item = items[0]
     names = {_plain(name) for item in items for name in item}  # whisperX gives no times to numbers
-    timed = {_plain(name) for name in (*_START, *_END, *_START_MS)}
+    timed = {_plain(name) for name in (*_START, *_END, *_START_MS, "audio_filepath")}  # a manifest has lengths only
     if "words" in item and "id" not in item and not names & timed and not _is_native(item, "words"):
         return is_spoken(_peek(item, "words"))
     return bool(names & {*map(_plain, _TEXT)}) and (
