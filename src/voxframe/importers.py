@@ -38,13 +38,13 @@ _PACKED = re.compile(r"\.(gz|zst)$", re.IGNORECASE)
 _SIGNS = (b"WEBVTT", b"ooText", b"<ANNOTATION", b"-->", b"@UTF8", b"<Trans", b"[Script Info]", b"/ttml")
 #: Fields of engines with spoken text.
 _TASK_FIELDS = frozenset({"annotations", "predictions", "annotation_id"})  # of Label Studio
-_ROW_FIELDS = _TASK_FIELDS | {"text", "body", "words", "word", "transcript", "timestamp"}
+_ROW_FIELDS = _TASK_FIELDS | {"text", "body", "words", "word", "transcript", "timestamp", "segments", "chunks"}
 _TIME = re.compile("start|begin|from|offset|time")
 _TEXT_FIELDS = ("text", "word", "punctuated_word", "content", "value", "transcript", "full_transcript")
 _NULL_TEXT = re.compile(rf'"(?:{"|".join(_TEXT_FIELDS)})"\s*:\s*null'.encode())
 _ENGINE_FIELDS = frozenset(
-    "transcription results monologues recognizedPhrases phrases response result segments chunks items lines "
-    "word_segments transcript Transcript output data".split()
+    "annotations transcription results monologues recognizedPhrases phrases response result segments chunks items "
+    "lines word_segments transcript Transcript output data".split()
 )
 #: Fields of which every response of the interface about speech has one.
 _OF_INTERFACE = frozenset(
@@ -195,9 +195,15 @@ def _engine_of(document: Any) -> tuple[str, Callable[[], Any]] | None:
             return None
         readers = [read for _, read in parts]
         return parts[0][0], readers[0] if len(parts) == 1 else partial(_several, readers)
+    if isinstance(document, Mapping) and len(document) > 1 and all(map(_is_whole, document.values())):
+        parts = {name: _engine_of(inner) for name, inner in document.items()}
+        readers = {name: part[1] for name, part in parts.items() if part is not None}
+        return "segments", lambda: [(name, read()) for name, read in readers.items()]
     if isinstance(document, list):
         tasks = [row for row in document if isinstance(row, dict) and row.keys() & _TASK_FIELDS]
         document = {"tasks": document} if tasks else {"segments": document}
+    if isinstance(document, Mapping) and {"data", "annotations"} <= document.keys():
+        document = {"tasks": [document]}
     if not isinstance(document, Mapping):
         return None
     for inner in (document, *_inner(document)):

@@ -746,3 +746,42 @@ def test_one_caption_of_another_name_in_capitals() -> None:
     """Among names in capitals, one that occurs once is a name too."""
     captions = _captions(["MARY: a", "b", "c", "MAN: d", "MARY: e", "f", "g", "h"], "a.srt")
     assert [speaker for speaker, _ in captions] == ["MARY", "MARY", "MARY", "MAN", *["MARY"] * 4]
+
+
+def test_whole_transcripts_in_a_list_or_by_name() -> None:
+    """Segments of several recordings, in a list or an object with their names, are a transcript each."""
+    one = {"segments": [{"start": 0, "end": 1.5, "text": "Good day to you."}]}
+    two = {"segments": [{"start": 2, "end": 3.5, "text": "Yes, it is."}]}
+    for document, names in (([one, two], ["a-0-", "a-1-"]), ({"r1": one, "r2": two}, ["r1-", "r2-"])):
+        payloads = json.loads(converted(json.dumps(document).encode(), "a.json"))
+        assert [payload["text"] for payload in payloads] == ["Good day to you.", "Yes, it is."]
+        assert [payload["id"][: len(name)] for payload, name in zip(payloads, names, strict=True)] == names
+
+
+def test_tasks_of_label_studio_without_regions() -> None:
+    """A text of the whole recording is a turn without times; one task may be a document; empty regions are kept."""
+    area = {"id": "t", "type": "textarea", "value": {"text": ["Good day to you."]}}
+    empty = {"id": "r", "type": "labels", "value": {"start": 1.5, "end": 2, "labels": ["Ann"]}}
+    task = {"id": 7, "data": {"audio": "a.wav"}, "annotations": [{"result": [area, empty]}]}
+    for document in ([task], task):
+        assert _turns(json.dumps(document), "a.json") == [(None, "Good day to you.", None, None)]
+        assert json.loads(converted(json.dumps(document).encode(), "a.json"))["regions_without_text"][0]["start"] == 1.5
+    short = {"audio": "a.wav", "id": 7, "transcription": "Good day to you.", "annotator": 1, "annotation_id": 3}
+    assert _turns(json.dumps([short]), "a.json") == [(None, "Good day to you.", None, None)]
+
+
+def test_sheets_of_excel(tmp_path: Path) -> None:
+    """Each sheet with texts is a transcript with its name; others are left out."""
+    with pd.ExcelWriter(tmp_path / "a.xlsx") as file:
+        for name, text in (("call 1", "Good day."), ("call 2", "To you.")):
+            pd.DataFrame({"speaker": ["Ann"], "text": [text]}).to_excel(file, sheet_name=name, index=False)
+        pd.DataFrame({"key": [1]}).to_excel(file, sheet_name="notes", index=False)
+    turns = voxframe.load_utterances(tmp_path / "a.xlsx")
+    assert _rows(turns, "recording", "text") == [("call 1", "Good day."), ("call 2", "To you.")]
+
+
+def test_names_of_speakers_in_a_plain_list() -> None:
+    """A list of names beside the segments names the speakers by their numbers."""
+    rows = [{"start": n, "end": n + 0.5, "text": "Good day to you.", "speaker_tag": n} for n in (0, 1)]
+    turns = _turns(json.dumps({"segments": rows, "speakers": ["Ann", "Bob"]}), "a.json")
+    assert [turn[0] for turn in turns] == ["Ann", "Bob"]

@@ -260,3 +260,14 @@ def test_partly_timed_turns_keep_their_order(tmp_path: Path, form: str) -> None:
     corpus.export(tmp_path / f"a.{form}", form)
     again = voxframe.load_utterances(tmp_path / f"a.{form}")
     assert again[["speaker", "text"]].values.tolist() == [[turn["speaker"], turn["text"]] for turn in turns]
+
+
+@pytest.mark.parametrize(
+    ("form", "loss"), [("textgrid", "names that"), ("labelstudio", "names that"), ("stm", "codes")]
+)
+def test_what_other_formats_take_for_something_else_is_counted(tmp_path: Path, form: str, loss: str) -> None:
+    """Names like those of tiers, and braces in STM, are reported."""
+    turn = {"text": "three {a/b} four", "speaker": "Sam (2)", "start": 0, "end": 900}
+    turns = voxframe.load_utterances({"id": "a", "utterances": [turn]})
+    with pytest.warns(ExportWarning, match=loss):
+        voxframe.export.write(turns, tmp_path / f"a.{form}", form)

@@ -23,6 +23,7 @@ from voxframe.formats.segments import SpeechSegment, grouped, joined, transcript
 from voxframe.formats.tiers import UNKNOWN, speaker_of
 
 _ALIGNMENT = "http://www.mpi.nl/tools/elan/EAFv3.0.xsd"
+_OTHER_NAMES = "names that readers take for another, such as 'Ann (2)', 'words' and 'speech'"
 _NONCHARACTERS = "texts or names with characters that XML cannot hold, written without them"
 
 
@@ -119,7 +120,7 @@ def _tiers(df: pd.DataFrame, purpose: str, losses: Losses, *, points: bool = Fal
     """
     of_words = isinstance(df, pd.DataFrame) and "word_idx" in df
     segments = whole(df, purpose, losses, untimed=of_words)
-    names = tier_names(segments)
+    names = tier_names(segments, losses)
     by_name: dict[str, list[SpeechSegment]] = {}
     for run in grouped(segments):
         name = names[run[0].voice, run[0].channel]
@@ -160,8 +161,12 @@ def _free(base: str, names: set[str]) -> str:
     return name
 
 
-def tier_names(segments: list[SpeechSegment]) -> dict[tuple[str | None, str], str]:
-    """Return a tier name for each speaker and channel, numbered if names would clash."""
+def tier_names(segments: list[SpeechSegment], losses: Losses | None = None) -> dict[tuple[str | None, str], str]:
+    """Return a tier name for each speaker and channel, numbered if names would clash.
+
+    Args:
+        losses: Counter for names that readers take for another: "Ann (2)", "words".
+    """
     names: dict[tuple[str | None, str], str] = {}
     used_names: set[str] = set()
     for segment in segments:
@@ -173,6 +178,8 @@ def tier_names(segments: list[SpeechSegment]) -> dict[tuple[str | None, str], st
         while {name, f"{name} words"} & used_names:
             n += 1
             name = f"{base} ({n})"
+        if losses is not None and (segment.voice == UNKNOWN or (segment.voice and speaker_of(base) != base)):
+            losses[_OTHER_NAMES] += 1
         names[key] = name
         used_names |= {name, f"{name} words"}
     return names
@@ -250,7 +257,7 @@ def label_studio(df: pd.DataFrame, *, audio: Mapping[str, str] | None = None, lo
             with_audio = df.dropna(subset=["audio_url"]).drop_duplicates("transcript_id")
             audio = dict(zip(map(str, with_audio["transcript_id"]), with_audio["audio_url"], strict=True))
         for transcript_id, segments in transcripts(df, "labelstudio", lost):
-            names = tier_names(segments)
+            names = tier_names(segments, lost)
             result: list[dict[str, Any]] = []
             for n, turn in enumerate(turns(segments)):
                 place = {"start": turn.start / 1000, "end": turn.end / 1000, "channel": 0}

@@ -174,17 +174,23 @@ def label_studio(document: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]
             *sorted(done, key=lambda annotation: str(annotation.get("updated_at") or "")),
         ][-1:]
         places: dict[str, dict[str, Any]] = {}
+        whole = []  # texts of the recording without regions
         for part in last[0]["result"] if last else ():
             value = part["value"]
-            if {"start", "end"} <= value.keys():
+            if not {"start", "end"} <= value.keys() and isinstance(value.get("text"), list):
+                whole += value["text"]
+            elif {"start", "end"} <= value.keys() and not isinstance(value["start"], str):  # a number of a paragraph
                 place = places.setdefault(part["id"], {"parts": []})
                 place.update({name: value[name] for name in ("start", "end", "text", "labels") if name in value})
                 place["parts"].append(unread(part, of_item=True))
         turns = [_region(value) for value in places.values()] if last else _minimal(task)
+        silent = [value for value, turn in zip(places.values(), turns, strict=False) if last and not turn.text]
+        turns += [SpokenTurn(one_line(text)) for text in whole]
         data = task.get("data") or {}
         name = label(data.get("transcript_id")) or label(task.get("id")) or str(n)
         payload = from_turns(sorted((turn for turn in turns if turn.text), key=lambda turn: turn.start or 0))
-        spoken.append((name, {"id": label(data.get("transcript_id")), **payload}))
+        regions = {"regions_without_text": silent} if silent else {}
+        spoken.append((name, {"id": label(data.get("transcript_id")), **regions, **payload}))
     if not any(payload["text"] for _, payload in spoken):
         raise PayloadError("tasks of Label Studio, but no region with a start, an end and a text in any of them")
     return spoken
@@ -202,7 +208,8 @@ def _minimal(task: Mapping[str, Any]) -> list[SpokenTurn]:
         if isinstance(value, list) and len(value) == len(regions) and all(isinstance(text, str) for text in value)
     ]
     if not regions:
-        return []
+        text = task.get("transcription")  # of the whole recording
+        return [SpokenTurn(one_line(text))] if isinstance(text, str) else []
     if not texts:
         raise PayloadError("the export JSON-MIN does not say which region a text is of; export as JSON")
     return [_region({**region, "text": text}) for region, text in zip(regions, texts[0], strict=True)]

@@ -91,8 +91,20 @@ def of_parquet(data: bytes) -> list[tuple[str, dict[str, Any]]]:
 
 
 def of_excel(data: bytes) -> list[tuple[str, dict[str, Any]]]:
-    """Read the first sheet of an Excel file."""
-    return _named(_excel(io.BytesIO(data)))
+    """Read the sheets of an Excel file that have rows with a text, or the first one if none has."""
+    sheets = _excel(io.BytesIO(data), None)
+    spoken = {name: df for name, df in sheets.items() if len(df) and (len(sheets) == 1 or _has_text(df))}
+    named = [(name, _named(df)) for name, df in (spoken or dict([*sheets.items()][:1])).items()]
+    return [
+        (sheet if own == "table" and len(named) > 1 else own, payload) for sheet, rows in named for own, payload in rows
+    ]
+
+
+def _has_text(df: pd.DataFrame) -> bool:
+    try:
+        return bool(_columns(df, {}))
+    except OptionError:
+        return False
 
 
 def is_json_lines(data: bytes, _: str) -> bool:
@@ -117,9 +129,10 @@ def _named(df: pd.DataFrame) -> list[tuple[str, dict[str, Any]]]:
     return [(payload["id"] or "table", {**payload, "id": payload["id"]}) for payload in payloads]
 
 
-def _excel(source: Any) -> pd.DataFrame:
+def _excel(source: Any, sheet: int | None = 0) -> Any:
+    """Return a sheet, or all of them by name."""
     try:
-        return pd.read_excel(source, dtype=object)
+        return pd.read_excel(source, sheet, dtype=object)
     except ImportError:
         raise MissingExtraError("excel", "Reading Excel files") from None
 
@@ -168,7 +181,8 @@ def _columns(df: pd.DataFrame, given: dict[str, str]) -> dict[str, str]:
 
 def _payload(rows: pd.DataFrame, of: Mapping[str, str]) -> dict[str, Any]:
     turns = []
-    if rows.columns.isin(around := ("prepunctuation", "punctuation")).sum() == len(around):  # of Rev's fstalign
+    has_marks = rows.columns.isin(around := ("prepunctuation", "punctuation")).sum() == len(around)
+    if has_marks and rows[of["text"]].str.contains(r"\w|<", na=True).all():  # of Rev's fstalign, not as rows too
         before, after = (rows[name].fillna("") for name in around)
         rows = rows.assign(**{of["text"]: before + rows[of["text"]].fillna("") + after}).drop(columns=[*around])
     extras = [name for name in rows.columns if name not in of.values()]

@@ -33,6 +33,8 @@ _EMPTY_TURNS = "turns without a length, left out"
 _NO_SPEAKER = "turns without a speaker, written as 'unknown'"
 _SHARED_TIMES = "words of rows with several words, at times estimated from the number of letters"
 _JOINED_TURNS = "turns after one of the same speaker, read as one turn with it"
+_CODES = "turns with characters that readers of STM take for codes: braces, @ or a name of a pause"
+_STM_CODES = re.compile(r"[{}]|(?<!\S)@(?!\S)|^(?:ignore_time_segment_in_scoring|inter_segment_gap)$", re.IGNORECASE)
 _LABELS = "turns that begin with <, which would begin a label, written without it"
 
 
@@ -375,6 +377,7 @@ def stm(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
                 text = s.text.lstrip("< ")
                 if text != s.text:
                     lost[_LABELS] += 1
+                lost[_CODES] += _STM_CODES.search(text) is not None
                 times = f"{_seconds(s.start)} {_seconds(s.end)}"
                 lines.append(f"{_place(name, s, lost)} {_speaker(s, lost)} {times} {text}".rstrip() + "\n")
     return "".join(lines)

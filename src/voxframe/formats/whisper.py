@@ -53,7 +53,7 @@ _START_MS, _END_MS, _LENGTH_MS = (
 _SURE = ("probability", "score", "confidence", "conf", "p")
 _SPEAKER = (
     "speaker_name display_name person_name speaker speaker_label speaker_id spk spkr participant participant_id "
-    "participant_role voice"
+    "participant_role speaker_tag voice who"
 ).split()
 _RECORDING = ("session_id", "recording", "recording_id", "audio_filepath", "audio_file", "filename", "file", "file_id")
 _LANGUAGE = ("language", "language_code", "languagecode")
@@ -252,7 +252,7 @@ def _is_value(value: Any) -> bool:
 def speaker_of(item: Document) -> str | None:
     """Return the speaker of an object, in any of the common spellings."""
     value = first(item, _SPEAKER)
-    return label(first(value, ("name", "label", "id", "@id")) if isinstance(value, Mapping) else value)
+    return label(first(value, ("name", "display_name", "label", "id", "@id")) if isinstance(value, Mapping) else value)
 
 
 def names_beside(document: Document) -> dict[str, str]:
@@ -265,6 +265,7 @@ def names_beside(document: Document) -> dict[str, str]:
         if isinstance(table, list):
             rows = [dict(row) for row in table if isinstance(row, Mapping)]  # it stays in `extra` as it is
             pairs = [(first(row, ("id", "label", "speaker", "speaker_id", "spk", "key")), row) for row in rows]
+            pairs += [] if rows else list(enumerate(table))
         for key, value in pairs:
             name = first(dict(value), ("name", "display_name")) if isinstance(value, Mapping) else value
             if key is not None and isinstance(name, str) and name.strip():
