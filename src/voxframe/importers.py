@@ -196,9 +196,8 @@ def _engine_of(document: Any) -> tuple[str, Callable[[], Any]] | None:
         readers = [read for _, read in parts]
         return parts[0][0], readers[0] if len(parts) == 1 else partial(_several, readers)
     if isinstance(document, Mapping) and len(document) > 1 and all(map(_is_whole, document.values())):
-        parts = {name: _engine_of(inner) for name, inner in document.items()}
-        readers = {name: part[1] for name, part in parts.items() if part is not None}
-        return "segments", lambda: [(name, read()) for name, read in readers.items()]
+        by_name = [(name, part[1]) for name, inner in document.items() if (part := _engine_of(inner)) is not None]
+        return "segments", lambda: [(name, read()) for name, read in by_name]
     if isinstance(document, list):
         tasks = [row for row in document if isinstance(row, dict) and row.keys() & _TASK_FIELDS]
         document = {"tasks": document} if tasks else {"segments": document}

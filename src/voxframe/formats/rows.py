@@ -142,7 +142,8 @@ def _read(path: Path) -> pd.DataFrame:
     if kind in (".csv", ".tsv"):
         return pd.read_csv(path, sep="\t" if kind == ".tsv" else None, engine="python", dtype=str)
     if kind == ".xlsx":
-        return _excel(path)
+        df: pd.DataFrame = _excel(path)
+        return df
     if kind in (".parquet", ""):
         return pd.read_parquet(path)
     if kind == ".jsonl":

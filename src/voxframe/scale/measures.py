@@ -162,11 +162,12 @@ def counts(
     columns = list(getattr(words, "columns", ()))
     given = [] if about is None else list(about.columns)
     for name in groups:
-        is_calendar = isinstance(name, Calendar) or (name in PERIODS and name not in columns)
-        if is_calendar and name not in given and columns:
+        is_period = about is None and name in PERIODS and name not in columns  # else of a date in `about`
+        if is_period or (isinstance(name, Calendar) and name in columns and name not in given):
             dates = words.map_partitions(periods, name, meta=periods(words._meta, name))
             words, columns = words.assign(**{str(name): dates}), [*columns, str(name)]
-    if unknown := [name for name in groups if name not in {*GROUPS, *columns, *given}]:
+    periods_of_about = () if about is None else PERIODS
+    if unknown := [name for name in groups if name not in {*GROUPS, *columns, *given, *periods_of_about}]:
         known = ", ".join(dict.fromkeys([*columns, *given]))
         raise OptionError(f"by must name columns among {known}, got {unknown[0]!r}; about= gives more columns")
     apart = [name for name in groups if name not in GROUPS and (about is None or name not in about)]
