@@ -150,8 +150,6 @@ def _triple(left: ast.expr, op: ast.cmpop, right: ast.expr, *, negated: bool) ->
             raise _NotPlainError(f"like needs a text, not {ast.unparse(right.right)}")
         return left.id, {"in": "like", "not in": "not like"}[opposite if negated else operator], pattern
     value = _value(right)
-    if operator in ("in", "not in") and isinstance(right, ast.Constant) and value is not None:
-        value = [value]  # SQL's ('Ann')
     if (operator in ("in", "not in")) != isinstance(value, list):
         needed = "a list of values" if operator in ("in", "not in") else "one value"
         raise _NotPlainError(f"{operator} needs {needed}, not {ast.unparse(right)}")
