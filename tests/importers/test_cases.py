@@ -667,7 +667,9 @@ def test_a_transcription_of_exmaralda() -> None:
         "</basic-body></basic-transcription>"
     )
     assert _turns(text, "a.exb") == [("Ann", "Good day.", 500, 2500), (None, "Yes.", 2500, 3500)]
-    assert "laughs" in json.dumps(json.loads(converted(text.encode(), "a.exb"))["tiers"])
+    tiers = json.loads(converted(text.encode(), "a.exb"))["tiers"]
+    assert [tier["id"] for tier in tiers] == ["a", "b", "c"]
+    assert tiers[1]["event"][0]["text"] == "laughs"
 
 
 def test_tasks_without_speech_are_refused() -> None:

@@ -339,7 +339,7 @@ def turn_statistics(spoken: pd.DataFrame, by: By = ("transcript_id", "speaker"),
 @takes_frames
 @defines("transfer_share", "median_offset_ms")
 @keeps_recordings
-@uses("start_ms", "end_ms", needs=("speaker",), empty="nobody follows another speaker")
+@uses("start_ms", "end_ms", "speaker", empty="nobody follows another speaker")
 def turn_matrix(spoken: pd.DataFrame, by: By = "transcript_id", *, of: str = "speaker", **options: Any) -> pd.DataFrame:
     """Count who follows whom.
 

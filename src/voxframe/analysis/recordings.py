@@ -19,6 +19,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _ID, _NAME = "transcript_id", "recording"
+_VOICES = ("speaker_name", "channel")  # which stand for an unknown speaker
 _ID_CHARS = 8  # of an id that tells transcripts of one recording apart
 
 
@@ -109,7 +110,11 @@ def _left_out(
     tables = [table for table in tables if {*named} & {*table.columns}]
     if not tables:
         return []
-    unknown = pd.concat([table.reindex(columns=table.columns.intersection([*named])).isna() for table in tables])
+    parts = [table.reindex(columns=table.columns.intersection([*named])).isna() for table in tables]
+    for table, part in zip(tables, parts, strict=True):
+        if "speaker" in part and {*_VOICES} & {*table.columns}:
+            part["speaker"] &= table[table.columns.intersection([*_VOICES])].isna().all(axis=1)
+    unknown: pd.DataFrame = pd.concat(parts)
     unknown = unknown.astype("boolean").fillna(False).astype(bool)  # a column that only another table has
     count = int(unknown.any(axis=1).sum())
     lacking = [name for name in named if name in unknown and unknown[name].any()]

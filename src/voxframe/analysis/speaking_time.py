@@ -289,7 +289,7 @@ def _activity(
 @takes_frames
 @defines("gini", "entropy_bits", "evenness", "effective_speakers")
 @keeps_recordings
-@uses("start_ms", "end_ms", needs=("speaker",))
+@uses("start_ms", "end_ms", "speaker")
 def balance(
     spoken: pd.DataFrame, by: By = "transcript_id", *, of: Literal["talk_s", "words", "turns"] = "talk_s"
 ) -> pd.DataFrame:

@@ -98,6 +98,8 @@ def exmaralda(text: str) -> dict[str, Any]:
         if tier.get("type") != "t":
             others.append(xml_fields(tier))
             continue
+        notes = [xml_fields(event) for event in tier.iter("event") if len(event)]
+        others.append({**tier.attrib, **({"event": notes} if notes else {})})
         name, last, place = people.get(tier.get("speaker")), None, 0
         for event in sorted(tier.iter("event"), key=lambda event: order.get(event.get("start"), 0)):
             start, end = times.get(event.get("start")), times.get(event.get("end"))

@@ -13,8 +13,10 @@ from voxframe.errors import ExportWarning, caller
 
 #: Number of affected values by description of the change.
 Losses: TypeAlias = Counter[str]
-#: The only change that is wanted, so that no warning reports it.
 LENGTHENED = "captions shown longer than they are spoken, so that they can be read"
+PARTS = "captions after the first of a turn, read as turns of their own"
+#: Changes that are wanted in captions, so that no warning reports them.
+WANTED = frozenset({LENGTHENED, PARTS})
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class ExportResult:
         files: File names relative to the directory, or the target itself. With one file per transcript, the data card
             and the hashes are not listed.
         losses: Number of changed or omitted values, by description of the change. Empty if every value was written
-            exactly. An `ExportWarning` reports the same, but for captions shown longer to be readable.
+            exactly. An `ExportWarning` reports the same, but for how turns are shown as captions.
         omitted: Number of values in columns that the format has no field for, by column, such as `confidence` in
             captions. No warning reports these.
 
@@ -64,6 +66,6 @@ def counted(losses: Losses | None, what: str) -> Iterator[Losses]:
 
 def warn(losses: Losses, what: str) -> None:
     """Warn about losses, if there are any."""
-    if lost := {reason: count for reason, count in losses.items() if count and reason != LENGTHENED}:
+    if lost := {reason: count for reason, count in losses.items() if count and reason not in WANTED}:
         reasons = "; ".join(f"{count} {reason}" for reason, count in lost.items())
         warnings.warn(f"{what} cannot hold every value exactly: {reasons}", ExportWarning, stacklevel=caller())

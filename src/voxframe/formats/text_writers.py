@@ -17,7 +17,7 @@ from voxframe._arrow import takes_frames
 from voxframe._text import DEFAULT_CHARS, Cue, clock
 from voxframe.errors import MissingExtraError
 from voxframe.formats.names import OTHER_NAME, with_prefixes
-from voxframe.formats.result import LENGTHENED, Losses, counted
+from voxframe.formats.result import LENGTHENED, PARTS, Losses, counted
 from voxframe.formats.segments import SpeechSegment, check_columns, grouped, token, transcripts, turns, whole
 from voxframe.validators import Boolean, Integer, checked
 
@@ -262,7 +262,9 @@ def vtt(df: pd.DataFrame, *, chars: int = DEFAULT_CHARS, speakers: bool = True, 
     """
     checked("speakers", speakers, Boolean())
     with counted(losses, "vtt") as lost:
-        captions = [cue if speakers else cue._replace(speaker=None) for cue, _ in _captions(df, "vtt", chars, lost)]
+        found = [*_captions(df, "vtt", chars, lost)]
+        lost[PARTS] += sum(not begins for _, begins in found)
+        captions = [cue if speakers else cue._replace(speaker=None) for cue, _ in found]
         first = next((n for n, cue in enumerate(captions) if cue.speaker), len(captions))
         lost[OTHER_NAME] += sum(cue.speaker is None for cue in captions[first:])
         return _text.vtt(captions)
