@@ -2,7 +2,6 @@
 
 import contextlib
 import gc
-import importlib
 import os
 import shutil
 import signal
@@ -103,16 +102,6 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if config.option.markexpr != "long" or not is_file or collection_path.parent.name == "browser":
         return None
     return b"mark.long" not in collection_path.read_bytes() or None
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection(session: pytest.Session) -> None:
-    """Before a run of all tests, each process compiles a share of them: that takes longer than to import them."""
-    worker = getattr(session.config, "workerinput", None)
-    if worker and session.config.args == session.config.getini("testpaths"):
-        files = sorted(path for path in Path(__file__).parent.rglob("test_*.py") if path.parent.name != "browser")
-        for path in files[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]:
-            importlib.import_module(".".join(path.relative_to(session.config.rootpath).with_suffix("").parts))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

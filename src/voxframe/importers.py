@@ -174,8 +174,7 @@ def _json_format(data: bytes) -> tuple[str, Callable[[], Any]] | None:
         else:
             names = msgspec.json.decode(data, type=dict[str, msgspec.Raw]).keys()
             native = "status" in names or not {"text", "words", "utterances"} & names
-            may_be_of_others = {"words", "utterances"} & names or not {"status", "id"} & names
-            seconds = may_be_of_others and _SECONDS.search(data[:65_536])
+            seconds = {"words", "utterances"} & names and _SECONDS.search(data[:65_536])
             is_unknown = not names & _OF_INTERFACE and not names <= WHOLE
             if "imported_from" in names or (native and not names & _ENGINE_FIELDS and not seconds and not is_unknown):
                 return None

@@ -787,3 +787,11 @@ def test_names_of_speakers_in_a_plain_list() -> None:
     rows = [{"start": n, "end": n + 0.5, "text": "Good day to you.", "speaker_tag": n} for n in (0, 1)]
     turns = _turns(json.dumps({"segments": rows, "speakers": ["Ann", "Bob"]}), "a.json")
     assert [turn[0] for turn in turns] == ["Ann", "Bob"]
+
+
+def test_relative_times_of_ttml_that_overrun_by_rounding() -> None:
+    """Times that are absolute by no reading stay relative, although one ends a little after its paragraph."""
+    words = '<span begin="0.1" end="0.4">Good</span> <span begin="0.5" end="1.001">day.</span>'
+    text = f'<tt xmlns="http://www.w3.org/ns/ttml"><body><p begin="4.0" end="5.0">{words}</p></body></tt>'
+    rows = _rows(voxframe.load_words(converted(text.encode(), "a.ttml")), "text", "start_ms", "end_ms")
+    assert rows == [("Good", 4100, 4400), ("day.", 4500, 5001)]

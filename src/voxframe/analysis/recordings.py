@@ -19,7 +19,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _ID, _NAME = "transcript_id", "recording"
-_VOICES = ("speaker_name", "channel")  # which stand for an unknown speaker
+_VOICES = ("speaker_name", "channel")  # columns that name a voice without a label
 _ID_CHARS = 8  # of an id that tells transcripts of one recording apart
 
 

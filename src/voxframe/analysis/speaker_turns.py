@@ -99,7 +99,7 @@ def words_in_rows(df: pd.DataFrame) -> pd.Series[int]:
         return pd.Series(is_word[codes], index=df.index).astype("int64")
     if "word_idx" in df.columns:
         return pd.Series(1, index=df.index)
-    written = df["text"].fillna("").str.count(r"\S*\w\S*")
+    written = df["text"].fillna("").str.count(r"\S*[^\W_]\S*")
     counted = df["word_count"].fillna(written) if "word_count" in df.columns else written
     return counted.astype("int64")
 

@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 from voxframe._text import one_line
 from voxframe.errors import PayloadError
 from voxframe.formats.names import with_names
-from voxframe.formats.payload import SpokenTurn, from_turns, label, language_fields, ms, unread, xml_fields
+from voxframe.formats.payload import SpokenTurn, from_turns, label, language_fields, ms, unread, xml_fields, xml_root
 from voxframe.formats.tiers import UNKNOWN
 
 _BULLET = re.compile(r"\x15?(\d+)_(\d+)\x15?")
@@ -63,7 +63,7 @@ def transcriber(text: str) -> dict[str, Any]:
 
     Source: trans-14.dtd of Transcriber. Of two speakers at once, each Who begins the text of one.
     """
-    root = _root(text)
+    root = xml_root(text)
     people = {speaker.get("id", ""): dict(speaker.attrib) for speaker in root.iter("Speaker")}
     turns = list[SpokenTurn]()
     for turn in root.iter("Turn"):
@@ -89,7 +89,7 @@ def exmaralda(text: str) -> dict[str, Any]:
     Speakers have their abbreviations. Tiers of other types, such as descriptions, are kept in "tiers". Source:
     https://exmaralda.org, basic-transcription.dtd.
     """
-    root = _root(text)
+    root = xml_root(text)
     times = {point.get("id"): ms(point.get("time")) for point in root.iter("tli")}
     order = {point: n for n, point in enumerate(times)}
     people = {person.get("id"): person.findtext("abbreviation") or person.get("id") for person in root.iter("speaker")}
@@ -114,12 +114,6 @@ def exmaralda(text: str) -> dict[str, Any]:
     head = root.find("head")
     header = {} if head is None else {"header": xml_fields(head)}
     return {**header, "tiers": others, **from_turns(turn for turn in turns if turn.text)}
-
-
-def _root(text: str) -> ET.Element:
-    if re.search(r"<!DOCTYPE[^>]*\[", text):  # its entities could fill the memory
-        raise PayloadError("the file has no need of entities of its own; remove [...] from <!DOCTYPE ...>")
-    return ET.fromstring(re.sub(r"<\?xml[^>]*\?>|<!DOCTYPE[^>]*>", "", text).strip())  # noqa: S314
 
 
 def _marks(turn: ET.Element) -> dict[str, Any]:
@@ -176,18 +170,18 @@ def label_studio(document: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]
             *sorted(done, key=lambda annotation: str(annotation.get("updated_at") or "")),
         ][-1:]
         places: dict[str, dict[str, Any]] = {}
-        whole = []  # texts of the recording without regions
+        untimed = []  # texts of the whole recording
         for part in last[0]["result"] if last else ():
             value = part["value"]
             if not {"start", "end"} <= value.keys() and isinstance(value.get("text"), list):
-                whole += value["text"]
+                untimed += value["text"]
             elif {"start", "end"} <= value.keys() and not isinstance(value["start"], str):  # a number of a paragraph
                 place = places.setdefault(part["id"], {"parts": []})
                 place.update({name: value[name] for name in ("start", "end", "text", "labels") if name in value})
                 place["parts"].append(unread(part, of_item=True))
         turns = [_region(value) for value in places.values()] if last else _minimal(task)
         silent = [value for value, turn in zip(places.values(), turns, strict=False) if last and not turn.text]
-        turns += [SpokenTurn(one_line(text)) for text in whole]
+        turns += [SpokenTurn(one_line(text)) for text in untimed]
         data = task.get("data") or {}
         name = label(data.get("transcript_id")) or label(task.get("id")) or str(n)
         payload = from_turns(sorted((turn for turn in turns if turn.text), key=lambda turn: turn.start or 0))
@@ -218,8 +212,10 @@ def _minimal(task: Mapping[str, Any]) -> list[SpokenTurn]:
 
 
 def _are_regions(value: Any) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(item, Mapping) and {"start", "end"} <= item.keys() for item in value
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(item, Mapping) and {"start", "end"} <= item.keys() for item in value)
     )
 
 

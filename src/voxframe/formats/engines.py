@@ -280,10 +280,10 @@ def watson(document: Document) -> dict[str, Any]:
     words = list[SpokenWord]()
     for result in document["results"]:
         best = result["alternatives"][0]
-        sure = dict(enumerate(pair[1] for pair in best.get("word_confidence") or ()))
+        timed, sure = best.get("timestamps") or (), best.get("word_confidence") or ()
         words += [
-            SpokenWord(text, ms(start), ms(end), number(sure.get(n)), speakers.get(start))
-            for n, (text, start, end) in enumerate(best.get("timestamps") or ())
+            SpokenWord(text, ms(start), ms(end), number(confidence), speakers.get(start))
+            for (text, start, end), (_, confidence) in zip(timed, sure or [("", None)] * len(timed), strict=True)
         ]
     return from_words(words)
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from xml.etree import ElementTree as ET
 
 from voxframe._text import join_words, split_words
+from voxframe.errors import PayloadError
 from voxframe.options import LANGUAGES
 from voxframe.schema import TABLES
 
@@ -71,6 +72,13 @@ def unread(source: Mapping[str, Any] | None, *, of_item: bool) -> dict[str, Any]
     extra = {name: value for name, value in fields.items() if name not in reserved}
     hidden = {name: value for name, value in fields.items() if name in reserved and value is not None}
     return extra | ({"source": hidden} if hidden else {})
+
+
+def xml_root(text: str) -> ET.Element:
+    """Return the root of an XML document. One that defines entities, which could fill the memory, is refused."""
+    if re.search(r"<!DOCTYPE[^>]*\[", text):
+        raise PayloadError("the XML has entities of its own, which are not read; remove [...] from <!DOCTYPE ...>")
+    return ET.fromstring(re.sub(r"<\?xml[^>]*\?>|<!DOCTYPE[^>]*>", "", text).strip())  # noqa: S314
 
 
 def xml_fields(element: ET.Element) -> dict[str, Any]:

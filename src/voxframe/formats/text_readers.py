@@ -19,7 +19,7 @@ from xml.etree import ElementTree as ET
 from voxframe._text import one_line
 from voxframe.errors import MissingExtraError, PayloadError
 from voxframe.formats.names import CLOCK, NAME, by_line, spellings, split_name, with_names, without_heading
-from voxframe.formats.payload import SpokenTurn, SpokenWord, from_turns, ms, xml_fields
+from voxframe.formats.payload import SpokenTurn, SpokenWord, from_turns, ms, xml_fields, xml_root
 
 # Of a fraction, which some tools leave out or write with more digits, only the milliseconds are read.
 _TIME = r"(-?(?:\d+:)?\d{1,2}:\d{2}(?:[.,]\s?\d+|:\d{3})?)"
@@ -313,11 +313,9 @@ def ttml(text: str, *, carry: bool = True) -> dict[str, Any]:
 
     Timed spans of a paragraph with one word each, or hardly more, are its words. Source: W3C, "Timed Text Markup
     Language 2": times are relative to those of the element around, and may be in frames or ticks. If they would reach
-    beyond that element, as in files of Apple, they are those of the recording.
+    beyond that element, as in files of Apple, and absolute times would not, they are absolute.
     """
-    if re.search(r"<!DOCTYPE[^>]*\[", text):  # its entities could fill the memory
-        raise PayloadError("a TTML file has no entities of its own; remove [...] from <!DOCTYPE ...>")
-    root = ET.fromstring(re.sub(r"<\?xml[^>]*\?>|<!DOCTYPE[^>]*>", "", text).strip())  # noqa: S314
+    root = xml_root(text)
     settings = _plain(root.attrib)
     people = {}
     for agent in (element for element in root.iter() if _tag(element) == "agent"):
@@ -325,17 +323,19 @@ def ttml(text: str, *, carry: bool = True) -> dict[str, Any]:
         people[_plain(agent.attrib).get("id", "")] = name
     header = {_tag(element): xml_fields(element) for element in root if _tag(element) != "body"}
     bodies = [element for element in root if _tag(element) == "body"]
-    if any(_overruns(body, settings, 0, math.inf) for body in bodies):
-        settings["times"] = "absolute"
+    absolute = {**settings, "times": "absolute"}
+    if any(_overruns(body, settings, 0, math.inf) and not _overruns(body, absolute, 0, math.inf) for body in bodies):
+        settings = absolute
     turns = [turn for body in bodies for turn in _spoken(body, settings, people, 0, None, None)]
     return {"header": header, **settings, **from_turns(with_names(turns, carry=carry))}
 
 
 def _overruns(element: ET.Element, settings: Mapping[str, str], base: float, limit: float) -> bool:
-    """Return True if the times of an element, or of one in it, would be after the end of the element around."""
+    """Return True if the times of an element, or of one in it, would be outside of those of the element around."""
     begin, end = (_time(_plain(element.attrib).get(name), settings) for name in ("begin", "end"))
-    start, stop = base + (begin or 0), limit if end is None else base + end
-    return stop > limit or start > limit or any(_overruns(inner, settings, start, stop) for inner in element)
+    offset = 0 if settings.get("times") == "absolute" else base
+    start, stop = base if begin is None else offset + begin, limit if end is None else offset + end
+    return not base <= start <= stop <= limit or any(_overruns(inner, settings, start, stop) for inner in element)
 
 
 def _timed_words(element: ET.Element, settings: Mapping[str, str], base: int, speaker: str | None) -> list[SpokenWord]:

@@ -77,10 +77,11 @@ def all_to_pandas(
         for into, places in targets:
             for place in places:
                 into[place] = next(arrays)
-    for name, made in filled.items() if recordings is not None else ():
-        if name in CORRECTED_TABLES:
-            made.insert(_place_of_original(name), _nulls(len(tables[name][0])))
-        made.insert(1, _names(tables[name][0], recordings or {}))
+    if recordings is not None:
+        for name, made in filled.items():
+            if name in CORRECTED_TABLES:
+                made.insert(_place_of_original(name), _nulls(len(tables[name][0])))
+            made.insert(1, _names(tables[name][0], recordings))
     return {
         name: _frame(name, filled[name], len(columns[0]), loaded)
         if name in filled
@@ -207,20 +208,21 @@ def _converters(name: str) -> list[tuple[tuple[Converter, pa.DataType], list[int
 @lru_cache(maxsize=2 * len(TABLES))
 def _labels(name: str, loaded: bool) -> pd.Index:
     labels = [*TABLES[name].names]
-    for place in _added(name, loaded):
-        labels.insert(place, "recording" if place == 1 else TEXT_ORIGINAL.name)
+    for label, place in _added(name, loaded).items():
+        labels.insert(place, label)
     return pd.Index(labels)
 
 
-def _added(name: str, loaded: bool) -> list[int]:
-    """Return where loaders add columns, in the order in which they do: `text_original`, then `recording`."""
-    return [*([_place_of_original(name)] if name in CORRECTED_TABLES else ()), 1] if loaded else []
+def _added(name: str, loaded: bool) -> dict[str, int]:
+    """Return the columns that loaders add, in the order in which they do, with their places at that time."""
+    original = {TEXT_ORIGINAL.name: _place_of_original(name)} if name in CORRECTED_TABLES else {}
+    return {**original, "recording": 1} if loaded else {}
 
 
 @lru_cache(maxsize=2 * len(TABLES))
 def _empty_frame(name: str, loaded: bool) -> pd.DataFrame:
     arrays = _one_by_one(name, TABLES[name].empty)
-    for place in _added(name, loaded):
+    for place in _added(name, loaded).values():
         arrays.insert(place, _nulls(0))
     return _frame(name, arrays, 0, loaded)
 
@@ -249,17 +251,14 @@ def _blocks(name: str, loaded: bool) -> tuple[list[Places], list[Places]]:
     """Split column indices into those that pandas stores separately and those that share one 2-D NumPy array."""
     alone: list[Places] = []
     together: list[Places] = []
+    labels = _labels(name, loaded)
     for (convert, _), places in _converters(name):
-        moved = np.array(places)
-        for place in _added(name, loaded):
-            moved += moved >= place
+        moved = labels.get_indexer(pd.Index([TABLES[name].names[place] for place in places]))
         if convert is _numbers:
             together.append(moved)
         else:
             alone += [moved[place : place + 1] for place in range(len(places))]
-    for n, place in enumerate(added := _added(name, loaded)):
-        alone.append(np.array([place + len(added) - 1 - n]))  # the later ones come before it
-    return alone, together
+    return alone + [labels.get_indexer(pd.Index([label])) for label in _added(name, loaded)], together
 
 
 def _strings(columns: Sequence[Values]) -> Iterable[Any]:

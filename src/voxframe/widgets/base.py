@@ -8,9 +8,8 @@ Every widget has
   kernel it shows "model not found" unless "Save Widget State Automatically" was on in its settings;
 - its state in traits, so that every view shows the same and a redrawn cell output keeps it.
 
-A widget derives from `ScriptedWidget` and names its files in `static/`. They are joined to one ES
-module: there is no build step and no network access. Requests run in a `Background` thread, so that the kernel stays
-free.
+A widget derives from `ScriptedWidget` and names its files in `static/`. They are joined to one ES module: there is no
+build step and no network access. Requests run in a `Background` thread, so that the kernel stays free.
 """
 
 from __future__ import annotations
@@ -91,13 +90,14 @@ class ScriptedWidget(anywidget.AnyWidget):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.title!r})"
 
-    def _handle_custom_msg(self, content: Any, buffers: Any) -> None:
-        """Handle a message of a page and confirm it: without a confirmation, the page says that no kernel responds."""
-        try:
-            super()._handle_custom_msg(content, buffers)
-        finally:
-            if isinstance(content, dict) and "n" in content:
-                super().send({"do": "received", "n": content["n"]})
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.on_msg(self._confirm)
+
+    def _confirm(self, _: Any, message: Any, __: Any) -> None:
+        """Confirm a message of a page; without a confirmation, the page says that no kernel responds."""
+        if isinstance(message, dict) and "n" in message:
+            super().send({"do": "received", "n": message["n"]})
 
     def static_html(self) -> str:
         """Return the widget as HTML without scripts; all text in it is escaped."""
