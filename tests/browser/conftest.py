@@ -23,7 +23,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
 from tests.browser.player_notebook import (  # noqa: F401  fixtures
     in_lab,
@@ -35,6 +35,8 @@ from tests.browser.player_notebook import (  # noqa: F401  fixtures
 
 #: Longest wait for a server, a kernel or a page on a slow, shared machine.
 BOOT_S = 90
+
+expect.set_options(timeout=30_000)  # ms; a kernel on such a machine may answer after the default of 5 seconds
 
 #: A name of this machine that is not one of loopback, for pages of another machine.
 HUB = "hub.test"

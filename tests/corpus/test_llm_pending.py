@@ -159,7 +159,7 @@ def test_the_panel_repeats_a_lost_request_only_on_demand(corpus, model) -> None:
         assert "may have charged for it" in panel.error
         assert panel._lost
         assert model.asked == asked
-        panel._on_browser_message(None, {"do": "ask", "again": True}, [])
+        panel._on_browser_message({"do": "ask", "again": True}, [])
         panel.wait(60)
         assert (panel.error, panel._lost) == ("", False)
         assert panel.result["response"].to_list() == ["A talk."]

@@ -54,7 +54,7 @@ turns.vox.plot_timeline();""",
     voxframe.SubmitForm(corpus),
 ]
 typed = {"do": "secret", "name": "api_key", "text": os.environ["VOXFRAME_API_KEY"]}
-shown[-1]._on_browser_message(None, typed, [])
+shown[-1]._on_browser_message(typed, [])
 for widget in shown:
     display(widget)
     print(widget.code, widget.result)

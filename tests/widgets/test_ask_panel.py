@@ -36,7 +36,7 @@ def panel(corpus, service):
 
 def asked(panel: AskPanel, task: str, prompt: str) -> dict:
     """Ask and return the newest answer."""
-    panel._on_browser_message(None, {"do": "ask", "form": {"task": task, "prompt": prompt}}, [])
+    panel._on_browser_message({"do": "ask", "form": {"task": task, "prompt": prompt}}, [])
     panel.wait(60)
     return panel._answers[0]
 
@@ -71,7 +71,7 @@ def test_answers_have_usage_rate_limit_and_citations(panel, corpus):
     assert "Quotes from the transcripts, no language model" in still
     row = found.iloc[0]
     panel._on_browser_message(
-        None, {"do": "cite", "transcript_id": row["transcript_id"], "start_ms": int(row["start_ms"])}, []
+        {"do": "cite", "transcript_id": row["transcript_id"], "start_ms": int(row["start_ms"])}, []
     )
     assert panel.player.time == row["start_ms"]
 
@@ -113,7 +113,7 @@ def test_each_task_has_its_own_text(panel):
     panel.task = "question-answer"
     assert panel.prompt == "How many trees?"
     assert panel.prompts == {"question-answer": "How many trees?", "summary": "in haiku"}
-    panel._on_browser_message(None, {"do": "ask", "form": {"prompt": "List the trees", "task": "task"}}, [])
+    panel._on_browser_message({"do": "ask", "form": {"prompt": "List the trees", "task": "task"}}, [])
     panel.wait(60)
     assert panel._answers[0]["prompt"] == "List the trees"
     assert panel.prompts["question-answer"] == "How many trees?"
@@ -126,7 +126,7 @@ def test_an_answer_is_purged_everywhere(panel, corpus, service):
     assert panel._earlier == []  # a format is kept with no answer
     text = answer["replies"][0]["answer"]
     assert len(corpus.raw.responses()) == 1
-    panel._on_browser_message(None, {"do": "purge", "request_id": answer["request_id"]}, [])
+    panel._on_browser_message({"do": "purge", "request_id": answer["request_id"]}, [])
     panel.wait(30)
     assert panel.error == ""
     assert (panel._answers, len(panel.result), len(corpus.raw.responses())) == ([], 0, 0)
@@ -188,6 +188,6 @@ def test_a_panel_shows_the_citations_of_ask(panel, corpus):
     assert answer[found["begin"] : found["end"]] == "[1]"
     assert found["text"] == " ".join(table["match"].to_pylist())
     json.dumps(found)  # as it goes to the browser
-    panel._on_browser_message(None, {"do": "cite", **found}, [])
+    panel._on_browser_message({"do": "cite", **found}, [])
     assert panel.error == ""
     assert panel.player.interval == [found["start_ms"], found["end_ms"]]

@@ -32,7 +32,7 @@ def texts(widget) -> list[str]:
 
 def click(widget, mark: int) -> None:
     """Click on a mark."""
-    widget._on_browser_message(None, {"do": "row", "row": column(widget, "row")[mark]}, [])
+    widget._on_browser_message({"do": "row", "row": column(widget, "row")[mark]}, [])
 
 
 def test_a_timeline_of_many_recordings_plays_a_span(corpus):

@@ -32,7 +32,7 @@ def test_a_file_is_streamed_with_partials_and_finals(live, short, corpus):
     partials = []
     live.observe(lambda change: partials.append(change["new"]), "_partial")
     live.file = str(short)
-    live._on_browser_message(None, {"do": "file"}, [])
+    live._on_browser_message({"do": "file"}, [])
     live.wait(60)
     assert live.error == ""
     assert any(partials)
@@ -54,7 +54,7 @@ def test_a_file_is_streamed_with_partials_and_finals(live, short, corpus):
     live.wait(60)
     assert len({*live.save(corpus)}) == len(corpus.jobs()) == sum(i.startswith("live-") for i in corpus.ids()) == 2
     assert RecordingFinder(corpus).playable(name) == str(short)
-    live._on_browser_message(None, {"do": "clear"}, [])
+    live._on_browser_message({"do": "clear"}, [])
     assert (live._finals, len(live.result)) == ([], 0)
     with pytest.raises(OptionError, match="nothing to save"):
         live.save(corpus)
@@ -87,13 +87,13 @@ def test_sound_of_a_browser_is_transcribed_until_stopped(live, short, corpus):
     """Blocks of samples become text; Stop ends the session, and samples sent before are still transcribed."""
     with wave.open(str(short)) as file:
         rate, samples = file.getframerate(), file.readframes(file.getnframes())
-    live._on_browser_message(None, {"do": "listen", "rate": rate}, [])
+    live._on_browser_message({"do": "listen", "rate": rate}, [])
     assert live.running
-    live._on_browser_message(None, {"do": "listen", "rate": rate}, [])
+    live._on_browser_message({"do": "listen", "rate": rate}, [])
     assert "is running" in live.error
     for n in range(0, len(samples), rate // 5):
-        live._on_browser_message(None, {"do": "sound"}, [memoryview(samples[n : n + rate // 5])])
-    live._on_browser_message(None, {"do": "stop"}, [])
+        live._on_browser_message({"do": "sound"}, [memoryview(samples[n : n + rate // 5])])
+    live._on_browser_message({"do": "stop"}, [])
     live.wait(60)
     assert not live.running
     assert live.text
@@ -120,7 +120,7 @@ def test_a_refused_microphone_is_switched_off(live):
     """The browser is told to stop if its sample rate cannot be used."""
     sent = []
     live.send = sent.append
-    live._on_browser_message(None, {"do": "listen", "rate": 400_000}, [])
+    live._on_browser_message({"do": "listen", "rate": 400_000}, [])
     assert "sample rate of the microphone" in live.error
     assert sent == [{"do": "stop"}]
 
@@ -138,14 +138,14 @@ def test_unread_sound_is_limited_to_a_minute():
 
 def test_invalid_input_is_reported(live, tmp_path):
     """No file, a missing file and options set by the widget give errors with the next step."""
-    live._on_browser_message(None, {"do": "file"}, [])
+    live._on_browser_message({"do": "file"}, [])
     assert "no file to stream" in live.error
     live.file = str(tmp_path / "nowhere.wav")
     live.start()
     live.wait(30)
     assert "nowhere.wav" in live.error
     assert not live.running
-    live._on_browser_message(None, {"do": "listen", "rate": 3}, [])
+    live._on_browser_message({"do": "listen", "rate": 3}, [])
     assert "sample rate of the microphone" in live.error
     with pytest.raises(OptionError, match="LiveTranscript sets sample_rate itself"):
         LiveTranscript(sample_rate=8000)

@@ -20,7 +20,7 @@ def lines(widget: PassageList, name: str) -> list[str]:
 
 
 def click(widget: PassageList, row: int) -> None:
-    widget._on_browser_message(None, {"do": "row", "row": row}, [])
+    widget._on_browser_message({"do": "row", "row": row}, [])
 
 
 def test_search_results_of_many_recordings_play(corpus):

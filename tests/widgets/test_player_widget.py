@@ -312,7 +312,7 @@ def test_turns_are_split_merged_moved_and_retimed(corpus):
     first = player.result["text"][0].split()
 
     def edit(action: str, **more: int) -> None:
-        player._on_edit(None, {"do": "turn", "n": "x", "action": action, "turn": 0, **more}, [])
+        player._on_browser_message({"do": "turn", "n": "x", "action": action, "turn": 0, **more}, [])
         assert player.error == ""
 
     def turns() -> list[tuple[int, str]]:
@@ -336,7 +336,7 @@ def test_turns_are_split_merged_moved_and_retimed(corpus):
     for _ in range(6):
         edit("undo")
     assert turns() == before
-    player._on_edit(None, {"do": "turn", "n": "y", "action": "undo"}, [])
+    player._on_browser_message({"do": "turn", "n": "y", "action": "undo"}, [])
     assert "no change to undo" in player.error
 
 
@@ -347,12 +347,12 @@ def test_a_saved_notebook_holds_no_undone_text_and_no_author(corpus, monkeypatch
     sent: list[dict] = []
     player.send = lambda message, buffers=None: sent.append(message)
     player.corrections = {"0": "Said in confidence."}
-    player._on_edit(None, {"do": "turn", "n": "x", "action": "undo", "turn": 0}, [])
+    player._on_browser_message({"do": "turn", "n": "x", "action": "undo", "turn": 0}, [])
     state = repr(player.get_state())
     assert "in confidence" not in state
     assert "who-edited-it" not in state
     sent.clear()
-    player._on_edit(None, {"do": "changes"}, [])
+    player._on_browser_message({"do": "changes"}, [])
     (row,) = sent[0]["rows"]
     assert (row["text"], row["author"], row["redo"]) == ("Said in confidence.", "who-edited-it", True)
 
@@ -376,7 +376,7 @@ def said(texts: str, speakers: str | None = None, **more) -> list[dict]:
 def edit(player: TranscriptPlayer, action: str, turn: int = 0, **more: int) -> str:
     """Edit a turn as a page does, and return the error."""
     player.send = lambda message, buffers=None: None
-    player._on_edit(None, {"do": "turn", "n": "x", "action": action, "turn": turn, **more}, [])
+    player._on_browser_message({"do": "turn", "n": "x", "action": action, "turn": turn, **more}, [])
     return player.error
 
 

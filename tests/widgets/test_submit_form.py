@@ -204,13 +204,13 @@ def test_failed_jobs_are_retried_and_waiting_ones_cancelled(form, short, tmp_pat
     row = form._jobs[0]
     assert (row["state"], row["retry"], row["cancel"]) == ("error", True, False)
     assert row["error"]
-    form._on_browser_message(None, {"do": "retry", "key": row["key"]}, [])
+    form._on_browser_message({"do": "retry", "key": row["key"]}, [])
     form.wait(60)
     assert form.result["attempts"].to_list() == [2]
     assert form.result["state"].to_list() == ["error"]
     form._corpus.submit([short], client=form._client, progress=False)
     key = form.result.query("state == 'submitted'")["key"].item()
-    form._on_browser_message(None, {"do": "cancel", "key": key}, [])
+    form._on_browser_message({"do": "cancel", "key": key}, [])
     form.wait(60)
     assert form.error == ""
     assert key not in form.result["key"].to_list()
@@ -233,7 +233,7 @@ def test_presets_leave_out_webhook_options(form):
     form.save_preset("meetings")
     assert Presets(form._presets.path).all() == {"meetings": {"auto_chapters": True, "word_boost": ["Voxframe"]}}
     form.fields["auto_chapters"].value = False
-    form._on_browser_message(None, {"do": "load preset", "name": "meetings"}, [])
+    form._on_browser_message({"do": "load preset", "name": "meetings"}, [])
     kept = {"auto_chapters": True, "word_boost": ["Voxframe"]}
     assert form.options == kept | {"webhook_url": form.fields["webhook_url"].value}
     form._remove_preset("meetings")
@@ -242,12 +242,12 @@ def test_presets_leave_out_webhook_options(form):
         form.load_preset("meetings")
     with pytest.raises(OptionError, match="needs a name"):
         form.save_preset(" ")
-    form._on_browser_message(None, {"do": "delete preset", "name": "meetings"}, [])
+    form._on_browser_message({"do": "delete preset", "name": "meetings"}, [])
     assert "no preset 'meetings'; available: none" in form.error
     form.fields["auto_chapters"].value = True
     form._presets.path.write_text('{"old": {"speech_model": "gone", "from_the_future": 1}}')
     form._list_presets()
-    form._on_browser_message(None, {"do": "load preset", "name": "old"}, [])
+    form._on_browser_message({"do": "load preset", "name": "old"}, [])
     assert "'from_the_future'" in form.error
     assert "speech_model" in form.error
     assert form.options["auto_chapters"]  # nothing is changed by half
@@ -260,7 +260,7 @@ def test_presets_leave_out_webhook_options(form):
 def test_a_secret_is_sent_but_not_stored(form, tmp_path):
     """A typed key is among the options sent, and in no trait, code, preset, repr or static HTML."""
     for name in ("webhook_auth_header_value", "api_key"):
-        form._on_browser_message(None, {"do": "secret", "name": name, "text": CANARY}, [])
+        form._on_browser_message({"do": "secret", "name": name, "text": CANARY}, [])
     form.fields["webhook_auth_header_name"].value = "X-Key"
     assert form._all_options()["webhook_auth_header_value"] == CANARY
     form.save_preset("with a key")
@@ -274,7 +274,7 @@ def test_a_secret_is_sent_but_not_stored(form, tmp_path):
     ]
     assert not [text for text in shown if CANARY in text]
     assert "getpass" in form.code
-    form._on_browser_message(None, {"do": "secret", "name": "api_key", "text": ""}, [])
+    form._on_browser_message({"do": "secret", "name": "api_key", "text": ""}, [])
     assert form._secrets_set == ["webhook_auth_header_value"]
 
 
@@ -289,13 +289,13 @@ class Page:
         if message["do"] == "next":
             at = message["at"]
             piece = self.files[message["key"]][at : at + 1000]
-            self.form._on_browser_message(None, {"do": "chunk", "key": message["key"], "at": at}, [memoryview(piece)])
+            self.form._on_browser_message({"do": "chunk", "key": message["key"], "at": at}, [memoryview(piece)])
         else:
             self.done.append((message["do"], message["key"]))
 
     def put(self, key: str, name: str, data: bytes) -> None:
         self.files[key] = data
-        self.form._on_browser_message(None, {"do": "begin", "key": key, "name": name, "size": len(data)}, [])
+        self.form._on_browser_message({"do": "begin", "key": key, "name": name, "size": len(data)}, [])
 
 
 def test_dropped_files_arrive_in_chunks_under_safe_names(form):
@@ -317,7 +317,7 @@ def test_dropped_files_arrive_in_chunks_under_safe_names(form):
     assert "it may be damaged" in problems[HOSTILE]
     assert len(str(form.get_state())) < 200_000
     assert "<img" not in form.static_html()
-    form._on_browser_message(None, {"do": "remove", "source": str(paths[0])}, [])
+    form._on_browser_message({"do": "remove", "source": str(paths[0])}, [])
     form.wait(30)
     assert {row["name"] for row in form._recordings} == {"talk.wav", HOSTILE}
     assert not list(dropped.glob(".*"))
@@ -328,7 +328,7 @@ def test_paths_are_probed_when_they_are_chosen(form, short, tmp_path):
     """Before a plan, each recording of a pattern has a row: its length, or that it holds no sound."""
     (tmp_path / "broken.mp3").write_bytes(b"this is no sound")
     typed = {"recordings": f"{tmp_path}/*.*3\n{short}"}
-    form._on_browser_message(None, {"do": "look", "values": typed}, [])
+    form._on_browser_message({"do": "look", "values": typed}, [])
     form.wait(30)
     rows = {row["name"]: (row["length"], row["problem"]) for row in form._recordings}
     assert rows == {"broken.mp3": ("", "no sound was found in it; it may be damaged"), short.name: ("0:03", "")}
@@ -338,8 +338,8 @@ def test_paths_are_probed_when_they_are_chosen(form, short, tmp_path):
 def test_incomplete_files_are_discarded_when_the_form_closes(tmp_path):
     """The form leaves no partial file behind, and waiting for a closed form returns."""
     form = SubmitForm(voxframe.Corpus(tmp_path / "corpus"), presets=tmp_path / "presets.json")
-    form._on_browser_message(None, {"do": "begin", "key": "k", "name": "a.mp3", "size": 9}, [])
-    form._on_browser_message(None, {"do": "chunk", "key": "k", "at": 0}, [b"1234"])
+    form._on_browser_message({"do": "begin", "key": "k", "name": "a.mp3", "size": 9}, [])
+    form._on_browser_message({"do": "chunk", "key": "k", "at": 0}, [b"1234"])
     assert len(list((tmp_path / "corpus" / "dropped").iterdir())) == 1
     form.close()
     assert list((tmp_path / "corpus" / "dropped").iterdir()) == []

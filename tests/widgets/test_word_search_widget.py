@@ -125,7 +125,7 @@ def test_a_match_is_played_from_its_time(corpus):
     search.send = lambda message, buffers=None: sent.append(message)
     row = search.result.iloc[0]
     assert row["transcript_id"] == "call"
-    search._on_browser_message(None, {"do": "match", "row": 0}, [])
+    search._on_browser_message({"do": "match", "row": 0}, [])
     player = search.player
     assert isinstance(player, TranscriptPlayer)
     assert (player.title, player.time, player.interval) == (
@@ -137,7 +137,7 @@ def test_a_match_is_played_from_its_time(corpus):
     turns = corpus.table("utterances", "call")
     own = turns[(turns["start_ms"] <= row["start_ms"]) & (turns["end_ms"] >= row["end_ms"])]
     assert player._stop_at[0] in own["end_ms"].to_list()
-    search._on_browser_message(None, {"do": "fall", "transcript_id": "call", "start_ms": 5000}, [])
+    search._on_browser_message({"do": "fall", "transcript_id": "call", "start_ms": 5000}, [])
     assert search.player is player
     assert player.time == 5000
     search.play("panel", 10)
@@ -160,7 +160,7 @@ def test_a_linked_player_plays_its_own_transcript(corpus):
 def test_a_moved_recording_is_reported(corpus, tmp_path):
     """The error pane names the missing path, and the transcript opens without sound."""
     search = WordSearch(corpus, audio={"call": tmp_path / "gone.flac"}, query="the")
-    search._on_browser_message(None, {"do": "match", "row": 0}, [])
+    search._on_browser_message({"do": "match", "row": 0}, [])
     assert "is no longer at" in search.error
     assert search.player._sources == []
 

@@ -112,7 +112,6 @@ class AskPanel(CorpusPlayerWidget):
         )
         self._listed = [{"id": i, "name": self._recordings.name(i)} for i in ids[:_MAX_LISTED]]
         self._read_earlier()
-        self.on_msg(self._on_browser_message)
 
     @traitlets.validate("chosen")
     def _check_chosen(self, proposal: Any) -> list[str]:
@@ -316,7 +315,7 @@ class AskPanel(CorpusPlayerWidget):
         limit = client.rate_limit
         self._limit = {} if limit is None else {"limit": limit.limit, "remaining": limit.remaining}
 
-    def _on_browser_message(self, _: Any, message: Any, __: Any) -> None:
+    def _on_browser_message(self, message: dict[str, Any], _: list[Any]) -> None:
         """Handle a click in the browser."""
         do = message.get("do")
         if do == "ask":

@@ -92,12 +92,20 @@ class ScriptedWidget(anywidget.AnyWidget):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.on_msg(self._confirm)
+        self.on_msg(self._receive)
 
-    def _confirm(self, _: Any, message: Any, __: Any) -> None:
-        """Confirm a message of a page; without a confirmation, the page says that no kernel responds."""
-        if isinstance(message, dict) and "n" in message:
-            super().send({"do": "received", "n": message["n"]})
+    def _receive(self, _: Any, message: Any, buffers: Any) -> None:
+        """Handle a message of a page, then confirm it: without that, the page says that no kernel responds."""
+        if not isinstance(message, dict):
+            return
+        try:
+            self._on_browser_message(message, buffers)
+        finally:
+            if "n" in message:
+                super().send({"do": "received", "n": message["n"]})
+
+    def _on_browser_message(self, message: dict[str, Any], buffers: list[Any]) -> None:
+        """Handle a message of a page. A widget that gets none need not define it."""
 
     def static_html(self) -> str:
         """Return the widget as HTML without scripts; all text in it is escaped."""

@@ -233,7 +233,6 @@ class RowPlayerWidget(PlayerWidget):
         if self._audio and len(df) and corpus is None and player is None:
             self._check_names(keys)
         super().__init__(player, **traits)
-        self.on_msg(self._on_browser_message)
 
     def _check_names(self, keys: list[str]) -> None:
         """Check that `audio` has a recording of at least one row, so that a misspelled name is not found by a click."""
@@ -330,7 +329,7 @@ class RowPlayerWidget(PlayerWidget):
             return [*arguments, "player=player"], {"player": "the TranscriptPlayer"}
         return arguments, {}
 
-    def _on_browser_message(self, _: Any, message: Any, __: Any) -> None:
+    def _on_browser_message(self, message: dict[str, Any], _: list[Any]) -> None:
         """Handle a click on a row."""
         if message.get("do") == "row" and 0 <= (position := int(message["row"])) < len(self._df):
             with show_errors(self):

@@ -158,7 +158,6 @@ class LiveTranscript(ScriptedWidget):
         self._partial_ms = 0  # start of the utterance of the last partial
         self._background = Background(self, lambda text: self.set_trait("busy", text))
         super().__init__(title=title, file=os.fspath(file))
-        self.on_msg(self._on_browser_message)
 
     def __repr__(self) -> str:
         return f"LiveTranscript({quantity(len(self._finals), 'final')}{', running' if self.running else ''})"
@@ -343,7 +342,7 @@ class LiveTranscript(ScriptedWidget):
                 {"text": final.text, "start_ms": final.start_ms, "session": len(self._sessions)},
             ]
 
-    def _on_browser_message(self, _: Any, message: Any, buffers: Any) -> None:
+    def _on_browser_message(self, message: dict[str, Any], buffers: list[Any]) -> None:
         """Handle audio or a click from the browser."""
         do = message.get("do")
         if do == "sound":

@@ -196,8 +196,6 @@ class TranscriptPlayer(ScriptedWidget):
         else:
             self.observe(lambda change: self._show(corrected_passages(self._uncorrected, change["new"])), "corrections")
         self.observe(self._recolor, ["names", "turn_names"])
-        self.on_msg(self._on_edit)
-        self.on_msg(self._on_part)
         if self._audio is not None and Path(self._audio).is_file():
             self._measuring = threading.Thread(target=self._measure, name="voxframe-waveform", daemon=True)
             self._measuring.start()
@@ -284,11 +282,14 @@ class TranscriptPlayer(ScriptedWidget):
             f"voxframe.TranscriptPlayer({shown}, corpus=corpus)."
         )
 
-    def _on_edit(self, _: object, message: Any, __: object) -> None:
-        """Apply an edit from a page."""
+    def _on_browser_message(self, message: dict[str, Any], _: list[Any]) -> None:
+        """Apply an edit from a page, or send a part of the recording to a page that cannot fetch it."""
         do = message.get("do")
         if do == "changes":
             self._send_changes()
+        elif do == "part" and self._audio is not None:
+            description, content = media_server.file_part(Path(self._audio), max(0, int(message["from"])))
+            self.send({"do": "part", **description}, [content])
         elif do == "turn" and self._store is not None:
             with show_errors(self):
                 try:
@@ -299,12 +300,6 @@ class TranscriptPlayer(ScriptedWidget):
             with self.hold_trait_notifications():
                 for name in _ANNOTATIONS:
                     self.set_trait(name, message.get(name, getattr(self, name)))
-
-    def _on_part(self, _: object, message: Any, __: object) -> None:
-        """Send a part of the recording to a page that cannot fetch it."""
-        if message.get("do") == "part" and self._audio is not None:
-            description, content = media_server.file_part(Path(self._audio), max(0, int(message["from"])))
-            self.send({"do": "part", **description}, [content])
 
     @traitlets.observe("time")
     def _on_time(self, change: Any) -> None:

@@ -108,7 +108,6 @@ class SubmitForm(ScriptedWidget):
         self.fields = {name: FormField(self, name) for name, field in FIELDS.items() if field.group and name != _SECRET}
         service = "" if client is not None else resolve().base_url or "the embedded server on this machine"
         super().__init__(title="Transcribe", _groups=groups(), _default_service=service)
-        self.on_msg(self._on_browser_message)
         self._background.run_now(self._list_presets)
         self._draw()
         if any(job.state == "submitted" for job in self._corpus.parts.ledger.jobs()):
@@ -237,7 +236,7 @@ class SubmitForm(ScriptedWidget):
 
     # Messages of the browser
 
-    def _on_browser_message(self, _: Any, message: Any, buffers: Any) -> None:
+    def _on_browser_message(self, message: dict[str, Any], buffers: list[Any]) -> None:
         do = message.get("do")
         if isinstance(values := message.get("values"), dict):  # traits may arrive after the message
             self._values = values

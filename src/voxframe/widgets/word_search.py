@@ -104,7 +104,6 @@ class WordSearch(CorpusPlayerWidget):
         columns = [] if self._about is None else [str(name) for name in self._about.columns if name != "transcript_id"]
         choices = ["transcript_id", *_WORD_COLUMNS, *columns]
         super().__init__(corpus, audio, player, title=title, _choices=choices, query=query)
-        self.on_msg(self._on_browser_message)
         if not query:  # otherwise setting the trait has searched
             self._search()
 
@@ -302,7 +301,7 @@ class WordSearch(CorpusPlayerWidget):
         text = self._about[by].astype("string")
         return pd.DataFrame({"transcript_id": self._about["transcript_id"], by: text})
 
-    def _on_browser_message(self, _: Any, message: Any, __: Any) -> None:
+    def _on_browser_message(self, message: dict[str, Any], _: list[Any]) -> None:
         """Handle a click: play a match, or the match at a position of a transcript."""
         with show_errors(self):
             if message.get("do") == "match" and 0 <= (n := int(message["row"])) < len(self._shown):
