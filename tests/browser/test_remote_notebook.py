@@ -61,7 +61,7 @@ class _Connection(StreamRequestHandler):
 
 
 def _pass_on(receive: Callable[[int], bytes], target: object) -> None:
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, ValueError):  # ValueError: the other direction has closed the file
         while data := receive(1 << 16):
             target.sendall(data)
         target.shutdown(SHUT_WR)

@@ -82,7 +82,7 @@ def test_results_are_of_this_recording(everything):
     assert kinds == ["date", "person_name", "person_name", "organization", "duration"]
     assert everything["chapters"][0]["start"] == everything["words"][0]["start"]
     assert everything["chapters"][-1]["end"] == everything["words"][-1]["end"] <= 25_000
-    assert [item["text"] for item in everything["sentiment_analysis_results"]][2].startswith("Good morning, #####")
+    assert "Good morning, #####." in {item["text"][:20] for item in everything["sentiment_analysis_results"]}
     assert "STREET" in everything["text"]
 
 

@@ -30,7 +30,7 @@ from voxframe_engine.analyses.entities.dates import ages, amounts, dates
 from voxframe_engine.analyses.entities.identifiers import identifiers
 from voxframe_engine.analyses.entities.listed_terms import terms
 from voxframe_engine.analyses.entities.people import organisations, people
-from voxframe_engine.analyses.entities.recognizer import Recognizer, first_names, is_common_noun, plain, unlisted_names
+from voxframe_engine.analyses.entities.recognizer import Recognizer, first_names, is_no_person, plain, unlisted_names
 from voxframe_engine.analyses.entities.text import EntityMatch, WordDict, WordRun, runs
 
 
@@ -111,7 +111,7 @@ def _in_run(run: WordRun, region: str, names: Recognizer | None, doubtful: bool)
         f for detect in (contacts, dates, ages, amounts, addresses, organisations, people, terms) for f in detect(run)
     ]
     if names:
-        matches = [f for f in matches if not is_common_noun(run, f, names, doubtful=doubtful)] + list(
+        matches = [f for f in matches if not is_no_person(run, f, names, doubtful=doubtful)] + list(
             unlisted_names(run, names, doubtful=doubtful)
         )
         if run.text == run.low:

@@ -213,22 +213,28 @@ def _kind(
         labels = {spans[word.start].label if word.start in spans else None for word in words}
         if (labels <= _PLACES and _TO_PLACE.search(before)) or (labels <= _BODIES and _IN_PLACE.search(before)):
             return _LOCATION
-    chances = _chances(run, words)
     if all(word.ordinary for word in words):
-        return _kind_of_ordinary(run, words, label, chances)
+        return _kind_of_ordinary(run, words, label)
     if last is not first:
-        return _kind_of_several(run, words, label, chances, doubtful=doubtful)
+        return _kind_of_several(run, words, label, doubtful=doubtful)
     if _ARTICLE.search(before) or first.text.isupper():
         return None
     if before.endswith(" at ") and not first.listed:
         return _ORGANIZATION
     if label == "ORG" and _BEFORE_BODY.search(before) and not _is_first_name(first):
-        return _ORGANIZATION if chances is None or chances.thing < _SURELY else None
+        return _organization_unless_thing(run, words)
     if doubtful:
         return _PERSON
-    opens, context = run.opens_sentence(first.start), chances and chances.context
-    is_person = not _INNER_CAPITALS.search(first.text) and model.is_person(first.low, label, opens, context)
-    return _PERSON if is_person else None
+    if _INNER_CAPITALS.search(first.text):
+        return None
+    chances, opens = _chances(run, words), run.opens_sentence(first.start)
+    return _PERSON if model.is_person(first.low, label, opens, chances and chances.context) else None
+
+
+def _organization_unless_thing(run: WordRun, words: Sequence[_Word]) -> tuple[str, int] | None:
+    """Return an organization, or None if its sentence shows that it is a product or another thing."""
+    chances = _chances(run, words)
+    return _ORGANIZATION if chances is None or chances.thing < _SURELY else None
 
 
 class _Chances(NamedTuple):
@@ -261,7 +267,7 @@ def _is_first_name(word: _Word) -> bool:
 
 
 def _kind_of_several(
-    run: WordRun, words: Sequence[_Word], label: str | None, chances: _Chances | None, *, doubtful: bool
+    run: WordRun, words: Sequence[_Word], label: str | None, *, doubtful: bool
 ) -> tuple[str, int] | None:
     """Return kind and weight of a name of several words, of which some are in no dictionary.
 
@@ -271,6 +277,7 @@ def _kind_of_several(
     first, last = words[0], words[-1]
     if "&" in run.text[first.start : last.end]:  # "Fir & Sons"
         return _ORGANIZATION
+    chances = _chances(run, words)
     reasons = (label == "PERSON") + _is_first_name(first)
     reasons += 2 if chances is None else (chances.context > 0) + (chances.person > _SURELY)
     middle = (word for word in words if not run.opens_sentence(word.start))  # "Quill Ashdown plays the cello"
@@ -282,9 +289,7 @@ def _kind_of_several(
     return _ORGANIZATION if label == "ORG" else None
 
 
-def _kind_of_ordinary(
-    run: WordRun, words: list[_Word], label: str | None, chances: _Chances | None
-) -> tuple[str, int] | None:
+def _kind_of_ordinary(run: WordRun, words: list[_Word], label: str | None) -> tuple[str, int] | None:
     """Return kind and weight of a name whose words are all in the dictionary."""
     first, several, before = words[0], len(words) > 1, _before(run, words[0].start)
     if label is None:  # "from Polar Freight"
@@ -293,13 +298,15 @@ def _kind_of_ordinary(
     if first.low in known() or (not several and _ARTICLE.search(before)):
         return None
     if label == "PERSON":
-        is_person = any(word.listed for word in words) and (chances is None or chances.context > 0)
-        return _PERSON if is_person else None
-    return _ORGANIZATION if several and (chances is None or chances.thing < _SURELY) else None
+        if not any(word.listed for word in words):
+            return None
+        chances = _chances(run, words)
+        return _PERSON if chances is None or chances.context > 0 else None
+    return _organization_unless_thing(run, words) if several else None
 
 
-def is_common_noun(run: WordRun, match: EntityMatch, model: Recognizer, *, doubtful: bool = False) -> bool:
-    """Return True if a listed name is an ordinary word after an article: "a Roman coin".
+def is_no_person(run: WordRun, match: EntityMatch, model: Recognizer, *, doubtful: bool = False) -> bool:
+    """Return True if a match of the name lists is an ordinary word after an article: "a Roman coin".
 
     Unless `doubtful`, also for abbreviations ("the DOM"), and for words of the dictionary that are things in their
     sentence: "Case and Bobcat sell tractors".
