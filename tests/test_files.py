@@ -11,16 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxframe._files import (
-    file_lock,
-    file_name,
-    file_stems,
-    in_threads,
-    open_sqlite,
-    private_folder,
-    readable_name,
-    write_atomic,
-)
+from voxframe._files import file_name, file_stems, in_threads, private_folder, readable_name, write_atomic
+from voxframe._shared_files import file_lock, open_sqlite
 
 
 def test_plain_ids_are_their_own_name() -> None:
@@ -87,7 +79,7 @@ def test_different_ids_have_different_names(one: str, other: str) -> None:
 def test_a_lock_excludes_other_threads_and_processes(tmp_path: Path) -> None:
     """A held lock is refused to this process and to another; its file is removed on release."""
     path = tmp_path / "locks" / "a"
-    probe = "import sys, pathlib; from voxframe._files import file_lock\n"
+    probe = "import sys, pathlib; from voxframe._shared_files import file_lock\n"
     probe += "with file_lock(pathlib.Path(sys.argv[1]), wait=False) as held: print(held)"
 
     def in_another_process() -> str:
@@ -105,7 +97,7 @@ def test_a_lock_excludes_other_threads_and_processes(tmp_path: Path) -> None:
 def test_a_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
     """The operating system releases the lock of a process that is killed."""
     path = tmp_path / "lock"
-    hold = "import sys, pathlib, time; from voxframe._files import file_lock\n"
+    hold = "import sys, pathlib, time; from voxframe._shared_files import file_lock\n"
     hold += "with file_lock(pathlib.Path(sys.argv[1])): print('held', flush=True); time.sleep(600)"
     with subprocess.Popen([sys.executable, "-c", hold, path], stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None

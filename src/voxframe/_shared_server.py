@@ -18,7 +18,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from voxframe._files import acquire_lock, file_lock, hidden_path
+from voxframe._files import hidden_path
+from voxframe._shared_files import acquire_lock, file_lock
 
 #: Variables that change the results of the server. The file holds only a hash of their values.
 _CHOICES = (

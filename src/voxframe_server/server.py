@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from voxframe import models, settings
 from voxframe._arguments import amount, count, seconds
-from voxframe._files import file_lock, hidden_path, put_in_place, sync
+from voxframe._files import hidden_path, put_in_place, sync
+from voxframe._shared_files import file_lock
 from voxframe._shared_server import ServerFile, choices_of
 from voxframe.errors import MissingExtraError, ModelError, SettingsError
 from voxframe_server.data_dir import DataDir, RetentionPolicy

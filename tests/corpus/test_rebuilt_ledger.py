@@ -314,7 +314,7 @@ def test_the_ledger_is_private(peer, client, corpus, folder: Path) -> None:
     submit(corpus, client, folder)
     assert corpus.path.stat().st_mode & 0o777 == 0o700
     assert (corpus.path / "records").stat().st_mode & 0o777 == 0o700
-    with corpus._archive.catalog.opened():
+    with corpus._archive.catalog.session():
         modes = {path.name: path.stat().st_mode & 0o777 for path in corpus.path.glob("catalog.sqlite*")}
     assert set(modes.values()) == {0o600}, modes
 

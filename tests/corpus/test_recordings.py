@@ -186,6 +186,17 @@ def test_a_rebuilt_ledger_has_the_names(filled: voxframe.Corpus, is_damaged: boo
     pd.testing.assert_frame_equal(after, before)
 
 
+def test_names_are_read_from_a_damaged_catalog_that_cannot_be_replaced(filled: voxframe.Corpus) -> None:
+    """If pages of the catalog are damaged and the corpus is read-only, the names come from records and payloads."""
+    before = filled.table("transcripts", columns=["transcript_id", "recording", "source"])
+    path = filled.path / "catalog.sqlite"
+    path.write_bytes(path.read_bytes()[:4096] + b"\xff" * (path.stat().st_size - 4096))
+    (filled.path / "format.json").write_text('{"format": 99}')
+    with pytest.warns(CorpusWarning, match="newer"):
+        after = voxframe.Corpus(filled.path).table("transcripts", columns=["transcript_id", "recording", "source"])
+    pd.testing.assert_frame_equal(after, before)
+
+
 def test_submitted_recordings_have_names(peer, client, tmp_path: Path) -> None:
     """Files with one stem get -2, one audio under two options shares its name, and a column `recording` sets it."""
     for name in ("a/call.mp3", "b/call.mp3", "c/other.mp3"):

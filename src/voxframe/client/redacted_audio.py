@@ -19,8 +19,9 @@ from tempfile import gettempdir
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from voxframe._files import file_lock, put_in_place, sync
+from voxframe._files import put_in_place, sync
 from voxframe._forwarding import forwarded
+from voxframe._shared_files import file_lock
 from voxframe.client import waiting
 from voxframe.client.api import check_directory, transcript_path
 from voxframe.client.async_bridge import check_wanted

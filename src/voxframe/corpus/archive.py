@@ -168,7 +168,7 @@ class Archive:
         """Return True if the transcript is stored, can be read, and was finished when it was stored."""
         try:
             return self.store.has(transcript_id, "transcript") and self.status(transcript_id) not in UNFINISHED
-        except (PayloadError, CorpusError):  # damaged, or removed since
+        except (PayloadError, DamagedFileError, MissingTranscriptError):  # damaged, or removed since
             return False
 
     def status(self, transcript_id: str) -> str | None:
@@ -352,7 +352,7 @@ class Archive:
         for batch in self.batches(name, ids, _MANY):
             try:
                 table, located = self.read(name, batch, list(dict.fromkeys([*columns, "transcript_id"])))
-            except CorpusError as error:
+            except MissingTranscriptError as error:
                 if len(batch) == 1:
                     yield batch[0], error
                 else:  # one of them was removed meanwhile

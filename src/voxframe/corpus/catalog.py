@@ -25,14 +25,15 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from voxframe._files import file_lock, hidden_path, open_sqlite, private_folder, put_in_place
+from voxframe._files import hidden_path, private_folder, put_in_place
+from voxframe._shared_files import file_lock, open_sqlite
 from voxframe._text import quantity
 from voxframe.corpus import older_layout
 from voxframe.corpus.addresses import job_stem
 from voxframe.corpus.job import JOB_COLUMNS, Job, job_of, merged, progress, record_of
 from voxframe.corpus.records import Record, Records, encoded
 from voxframe.corpus.store import Store, check_writable, is_writable
-from voxframe.errors import CorpusError, CorpusWarning, VoxframeError
+from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, VoxframeError
 
 
 class _Table(NamedTuple):
@@ -150,7 +151,7 @@ class Writing:
     """A transaction: changes of the catalog, which are recorded before they are committed."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
-        self.db = db  # for changes of tables that are not recorded
+        self._db = db
         self.lines: list[bytes] = []
 
     def put(self, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -158,29 +159,28 @@ class Writing:
         rows = list(rows)
         if _TABLES[table].recorded:
             self.lines += [encoded({"table": table, "row": dict(row)}) for row in rows]
-        _put(self.db, table, rows)
+        _put(self._db, table, rows)
 
     def drop(self, table: str, **key: Any) -> int:
         """Delete the rows with these values. Return their number."""
-        dropped = _drop(self.db, table, key)
+        dropped = _drop(self._db, table, key)
         if dropped and _TABLES[table].recorded:
             self.lines.append(encoded({"table": table, "gone": key}))
         return dropped
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """Return the rows of a query."""
-        return self.db.execute(query, values).fetchall()
+        return self._db.execute(query, values).fetchall()
 
     def find(self, table: str, **key: Any) -> list[dict[str, Any]]:
         """Return the rows with these values, oldest first."""
-        return _find(self.db, table, **key)
+        return _find(self._db, table, **key)
 
 
 def _find(db: sqlite3.Connection, table: str, **key: Any) -> list[dict[str, Any]]:
     columns = _TABLES[table].columns
-    where = f"WHERE {' AND '.join(f'{column} IS ?' for column in key)}" if key else ""
-    rows = db.execute(f"SELECT {', '.join(columns)} FROM {table} {where} ORDER BY rowid", [*key.values()])  # noqa: S608
-    return [dict(zip(columns, row, strict=True)) for row in rows]
+    query = f"SELECT {', '.join(columns)} FROM {table} {_where(key)} ORDER BY rowid"  # noqa: S608
+    return [dict(zip(columns, row, strict=True)) for row in db.execute(query, [*key.values()])]
 
 
 def _put(db: sqlite3.Connection, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -188,8 +188,11 @@ def _put(db: sqlite3.Connection, table: str, rows: Iterable[Mapping[str, Any]]) 
 
 
 def _drop(db: sqlite3.Connection, table: str, key: Mapping[str, Any]) -> int:
-    where = " AND ".join(f"{column} IS ?" for column in key)
-    return db.execute(f"DELETE FROM {table} WHERE {where}", [*key.values()]).rowcount  # noqa: S608
+    return db.execute(f"DELETE FROM {table} {_where(key)}", [*key.values()]).rowcount  # noqa: S608
+
+
+def _where(key: Mapping[str, Any]) -> str:
+    return f"WHERE {' AND '.join(f'{column} IS ?' for column in key)}" if key else ""
 
 
 def _apply(db: sqlite3.Connection, record: Record) -> None:
@@ -201,6 +204,10 @@ def _apply(db: sqlite3.Connection, record: Record) -> None:
         _put(db, table, [record["row"]])
     else:
         _drop(db, table, {column: v for column, v in record["gone"].items() if column in _TABLES[table].columns})
+
+
+class CatalogError(CorpusError):
+    """The catalog cannot be read or changed now: the disk is full, or another program has locked it."""
 
 
 class _Session(threading.local):
@@ -217,27 +224,52 @@ class Catalog:
         self.records = Records(root)
         self._store = store
         self._mutex = threading.RLock()
-        self._tx: Writing | None = None
+        self._tx: tuple[sqlite3.Connection, Writing] | None = None
         self._owner: int | None = None
         self._in_memory: sqlite3.Connection | None = None
         self._session = _Session()
-        self._are_locks_checked = self._are_rows_checked = False
+        self._are_locks_checked = self._are_rows_checked = self._is_unreadable = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Catalog, (self.root, self._store)
 
-    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
-        """Return the rows of a query, after making a damaged catalog again."""
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Re-raise errors of SQLite as CatalogError, naming the corpus."""
         try:
-            with self.opened() as db:
+            yield
+        except sqlite3.Error as error:
+            reason = f"cannot use the catalog of the corpus {self.root}: {error}"
+            if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+                reason = (
+                    f"the catalog of the corpus {self.root} is damaged ({error}). `voxframe doctor --corpus "
+                    f"{self.root} --rebuild-ledger` rebuilds it from what is recorded; Corpus.submit() and "
+                    "Corpus.sync() do so, too"
+                )
+            elif getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                writer = ""
+                with contextlib.suppress(OSError, ValueError):
+                    writer = f" (the last one to write was on {(self.root / '.writer').read_text()})"
+                reason = (
+                    f"the catalog of the corpus {self.root} is locked by another program{writer}; close that program, "
+                    "or wait until it has finished, and try again"
+                )
+            raise CatalogError(reason) from None
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Return the rows of a query, after making a damaged catalog again: in memory if it cannot be written."""
+        with self._errors():
+            try:
+                with self._opened() as db:
+                    return db.execute(query, values).fetchall()
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+                if not _is_damage(error) or self._is_unreadable:
+                    raise
+            self._end_session()
+            self._is_unreadable = not is_writable(self.root)
+            self.restore()
+            with self._opened() as db:
                 return db.execute(query, values).fetchall()
-        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            if not _is_damage(error) or not is_writable(self.root):
-                raise
-        self._end_session()
-        self.restore()
-        with self.opened() as db:
-            return db.execute(query, values).fetchall()
 
     @contextlib.contextmanager
     def session(self) -> Iterator[None]:
@@ -247,8 +279,8 @@ class Catalog:
             return
         with contextlib.ExitStack() as stack:
             # The first read reports damage, or makes the catalog again.
-            with contextlib.suppress(sqlite3.DatabaseError, UnicodeDecodeError):
-                db = stack.enter_context(self.opened())
+            with contextlib.suppress(sqlite3.DatabaseError, UnicodeDecodeError, CatalogError):
+                db = stack.enter_context(self._opened())
                 self._session.db = None if db is self._in_memory else db
             try:
                 yield
@@ -262,23 +294,28 @@ class Catalog:
             self._session.db = None
 
     @contextlib.contextmanager
-    def opened(self) -> Iterator[sqlite3.Connection]:
+    def _opened(self) -> Iterator[sqlite3.Connection]:
         """Open the catalog for reading. A missing one is made first, so that nothing is paid for twice."""
         if self._tx is not None and self._owner == threading.get_ident():
-            yield self._tx.db
+            yield self._tx[0]
             return
         if self._session.db is not None:
             yield self._session.db
             return
         with self._connection(create=False) as db:
             if is_writable(self.root) and (self._is_behind(db) or self._has_bad_rows(db)):
-                with self.writing():
+                with self._writing():
                     pass
             yield db
 
     @contextlib.contextmanager
     def writing(self, *, durable: bool = False) -> Iterator[Writing]:
         """Begin a transaction, which waits for that of another thread or process. Nested calls join it."""
+        with self._errors(), self._writing(durable=durable) as (_, tx):
+            yield tx
+
+    @contextlib.contextmanager
+    def _writing(self, *, durable: bool = False) -> Iterator[tuple[sqlite3.Connection, Writing]]:
         with self._mutex:
             if self._tx is not None:
                 yield self._tx
@@ -295,9 +332,9 @@ class Catalog:
                     if self._has_bad_rows(db):
                         self._mend(db, _SMALL)
                     self._are_rows_checked = True
-                    tx = self._tx = Writing(db)
-                    self._owner = threading.get_ident()
-                    yield tx
+                    tx = Writing(db)
+                    self._tx, self._owner = (db, tx), threading.get_ident()
+                    yield self._tx
                     if tx.lines:
                         file, size = self.records.append(tx.lines)
                         _put(db, "log", [{"file": file, "bytes": size}])
@@ -310,7 +347,7 @@ class Catalog:
                     self._tx = self._owner = None
 
     def lock(self, key: str, *, wait: bool = True) -> AbstractContextManager[bool]:
-        """Return a context manager that holds a lock; see `_files.file_lock`."""
+        """Return a context manager that holds a lock; see `_shared_files.file_lock`."""
         private_folder(self.root)
         return file_lock(self.root / ".locks" / key, wait=wait)
 
@@ -341,12 +378,12 @@ class Catalog:
             if not self.is_sound():
                 self._make_again(warn=True)
             elif self.bad_rows():
-                with self.writing() as tx:
-                    self._mend(tx.db, _TABLES)
+                with self._errors(), self._writing() as (db, _):
+                    self._mend(db, _TABLES)
 
     def bad_rows(self) -> dict[str, list[int]]:
         """Return the rows of each table that have a wrong checksum, by their numbers."""
-        with self.opened() as db:
+        with self._errors(), self._opened() as db:
             return _bad_rows(db, _TABLES)
 
     def rebuild(self) -> int:
@@ -354,14 +391,14 @@ class Catalog:
         check_writable(self.root)
         private_folder(self.root)
         if not self.is_sound():
-            with self.lock("catalog"):
+            with self._errors(), self.lock("catalog"):
                 if not self.is_sound():
                     return self._make()
         query = "SELECT key, state, transcript_id FROM jobs"
-        with self.writing() as tx:
+        with self._errors(), self._writing() as (db, tx):
             before = {*tx.rows(query)}
-            self._mend(tx.db, _TABLES)
-            self._replay(tx.db, whole=True)
+            self._mend(db, _TABLES)
+            self._replay(db, whole=True)
             return len({*tx.rows(query)} - before)
 
     def forget(self, transcript_id: str, tables: Collection[str]) -> None:
@@ -370,7 +407,7 @@ class Catalog:
             "SELECT key FROM answers WHERE transcript_id = ?1 OR request_id IN (SELECT request_id FROM requests WHERE "
             "transcript_id = ?1) OR ?1 IN (SELECT value FROM json_each(request, '$.transcript_ids'))"
         )
-        with self.writing(durable=True) as tx:
+        with self._errors(), self._writing(durable=True) as (db, tx):
             jobs, answers = (
                 {key for (key,) in tx.rows(query, [transcript_id])} if name in tables else set[str]()
                 for name, query in (("jobs", "SELECT key FROM jobs WHERE transcript_id = ?1"), ("answers", of_answers))
@@ -383,11 +420,11 @@ class Catalog:
                 return name in tables and of_it
 
             for name in tables:
-                tx.db.execute(f"DELETE FROM {name} WHERE transcript_id = ?", [transcript_id])  # noqa: S608
+                _drop(db, name, {"transcript_id": transcript_id})
             for name, of_table in keys.items():
-                tx.db.executemany(f"DELETE FROM {name} WHERE key = ?", [(key,) for key in of_table])  # noqa: S608
+                db.executemany(f"DELETE FROM {name} WHERE key = ?", [(key,) for key in of_table])  # noqa: S608
             sizes = self.records.without([transcript_id, *jobs, *answers], concerned)
-            _put(tx.db, "log", [{"file": file, "bytes": size} for file, size in sizes.items()])
+            _put(db, "log", [{"file": file, "bytes": size} for file, size in sizes.items()])
 
     def mentions(self, transcript_id: str) -> bool:
         """Return True if there is a job, a name, an edit or anything else about a transcript."""
@@ -422,7 +459,9 @@ class Catalog:
             yield self._in_memory
 
     def _open(self, *, only_read: bool = False) -> sqlite3.Connection | None:
-        """Open the file; None if it is missing, empty, damaged at its beginning, or of another version."""
+        """Open the file; None if it is missing, empty, damaged, or of another version."""
+        if self._is_unreadable:
+            return None
         try:
             about = self.path.lstat()
         except FileNotFoundError:
@@ -461,16 +500,17 @@ class Catalog:
 
     def is_sound(self) -> bool:
         """Return True if the catalog can be read from end to end."""
-        db = self._open()
-        if db is None:
-            return False
-        with contextlib.closing(db):
-            try:
-                return bool(db.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",))
-            except sqlite3.DatabaseError as error:
-                if not _is_damage(error):
-                    raise
+        with self._errors():
+            db = self._open()
+            if db is None:
                 return False
+            with contextlib.closing(db):
+                try:
+                    return bool(db.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",))
+                except sqlite3.DatabaseError as error:
+                    if not _is_damage(error):
+                        raise
+                    return False
 
     def _is_other_version(self) -> bool:
         """Return True if the file is empty, or its header is that of a catalog of another version."""
@@ -502,7 +542,9 @@ class Catalog:
         hidden = hidden_path(self.path)
         try:
             if older_layout.is_there(self.root):
-                self.records.append(encoded({"table": name, "row": row}) for name, row in older_layout.rows(self.root))
+                self.records.append(
+                    encoded({"table": name, "row": row}) for name, row in older_layout.rows(self.root, _rows_of_ledger)
+                )
                 older_layout.remove(self.root)  # before there is a catalog: repeated later, it would undo later changes
             os.close(os.open(hidden, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             with contextlib.closing(_with_sums(open_sqlite(hidden, "rw", isolation_level=None))) as db:
@@ -587,14 +629,34 @@ class Catalog:
         _put(db, "jobs", map(record_of, better.values()))
         named = {row["transcript_id"] for row in _find(db, "recordings")}
         _put(db, "recordings", (row for row in self._store.recordings() if row.get("transcript_id") not in named))
-        name_jobs(db)
+        giver = NameGiver(Writing(db))
+        for row in sorted(_find(db, "jobs", recording=None), key=lambda row: row["created"] or ""):
+            stem = job_stem(row["source"], row["transcript_id"], row["key"])
+            _put(db, "jobs", [{**row, "recording": giver.name(stem, row["media"] or "")}])
+
+
+def _rows_of_ledger(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the rows of the database of the older layout. One that is locked raises the error of SQLite."""
+    try:
+        with contextlib.closing(open_sqlite(path, "rw", pragmas=False)) as db:
+            for table in ("jobs", "requests", "about", "answers"):
+                columns = _TABLES[table].columns
+                present = {row[1] for row in db.execute(f"PRAGMA table_info({table})")}
+                if present:
+                    names = ", ".join(name if name in present else "NULL" for name in columns)
+                    for row in db.execute(f"SELECT {names} FROM {table}"):  # noqa: S608  names of ours
+                        yield table, dict(zip(columns, row, strict=True))
+    except sqlite3.DatabaseError as error:
+        if isinstance(error, sqlite3.OperationalError):
+            raise
+        raise DamagedFileError(str(error)) from None
 
 
 class NameGiver:
     """Gives names to recordings within one transaction. One audio has one name."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
+    def __init__(self, tx: Writing) -> None:
+        self._tx = tx
         self._of_audio: dict[str, str] = {}
         self._stored: dict[str, set[str]] = {}
         self._given: set[str] = set()
@@ -604,8 +666,8 @@ class NameGiver:
         """Return the name of a recording: that of the same audio, otherwise the stem, numbered if it is taken."""
         if audio in self._of_audio:
             return self._of_audio[audio]
-        row = self._db.execute(_SAME_AUDIO, [audio]).fetchone()
-        return self.keep(row[0] if row else self._free(stem), audio)
+        rows = self._tx.rows(_SAME_AUDIO, [audio])
+        return self.keep(rows[0][0] if rows else self._free(stem), audio)
 
     def keep(self, name: str, audio: str) -> str:
         """Note the name of an audio, for later names in this transaction."""
@@ -616,7 +678,7 @@ class NameGiver:
 
     def _free(self, stem: str) -> str:
         if stem not in self._stored:
-            rows = [row for table in ("jobs", "recordings") for row in self._db.execute(_TAKEN.format(table), [stem])]
+            rows = [row for table in ("jobs", "recordings") for row in self._tx.rows(_TAKEN.format(table), [stem])]
             self._stored[stem] = {name for (name,) in rows}
         for n in count(self._last.get(stem, 1)):
             name = stem if n == 1 else f"{stem}-{n}"
@@ -626,36 +688,15 @@ class NameGiver:
         raise AssertionError
 
 
-def name_jobs(db: sqlite3.Connection) -> None:
-    """Name the recordings of jobs that have no name, oldest first."""
-    giver = NameGiver(db)
-    for job in sorted(_find(db, "jobs", recording=None), key=lambda job: job["created"] or ""):
-        stem = job_stem(job["source"], job["transcript_id"], job["key"])
-        _put(db, "jobs", [{**job, "recording": giver.name(stem, job["media"] or "")}])
-
-
 @contextlib.contextmanager
 def clear_errors(path: Path) -> Iterator[None]:
-    """Re-raise OS and SQLite errors as CorpusError, naming the corpus."""
+    """Re-raise errors of the operating system as CorpusError, naming the corpus."""
     try:
         yield
     except VoxframeError:  # some of these are OSError too: no connection, no audio file
         raise
-    except (OSError, sqlite3.Error) as e:
-        if isinstance(e, sqlite3.DatabaseError) and not isinstance(e, sqlite3.OperationalError):
-            raise CorpusError(
-                f"the catalog of the corpus {path} is damaged ({e}). `voxframe doctor --corpus {path} "
-                "--rebuild-ledger` rebuilds it from what is recorded; Corpus.submit() and Corpus.sync() do so, too"
-            ) from None
-        if getattr(e, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            writer = ""
-            with contextlib.suppress(OSError, ValueError):
-                writer = f" (the last one to write was on {(path / '.writer').read_text()})"
-            raise CorpusError(
-                f"the catalog of the corpus {path} is locked by another program{writer}; close that program, or wait "
-                "until it has finished, and try again"
-            ) from None
-        reason = str(getattr(e, "strerror", None) or e)
-        if isinstance(e, OSError) and e.errno and "Detail: [errno" in reason:  # by pyarrow, in more words
+    except OSError as e:
+        reason = str(e.strerror or e)
+        if e.errno and "Detail: [errno" in reason:  # by pyarrow, in more words
             reason = os.strerror(e.errno)
         raise CorpusError(f"cannot write to the corpus {path}: {reason}") from None

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -51,7 +50,7 @@ class Ledger:
 
     def find(self, key: str) -> Job | None:
         """Return the job with this key, or None."""
-        return next(iter(self._jobs("WHERE key = ?", [key])), None)
+        return next(iter(_read(self.catalog, "WHERE key = ?", [key])), None)
 
     def jobs(self, service: str | None = None, states: Collection[State] = ()) -> list[Job]:
         """Return jobs, oldest first."""
@@ -61,11 +60,11 @@ class Ledger:
             conditions.append(f"state {_AMONG}")
             values.append(json.dumps([*states]))
         where = f"WHERE {' AND '.join(conditions)} " if conditions else ""
-        return self._jobs(f"{where}ORDER BY created, rowid", values)
+        return _read(self.catalog, f"{where}ORDER BY created, rowid", values)
 
     def of_transcript(self, transcript_id: str) -> list[Job]:
         """Return the jobs that produced a transcript."""
-        return self._jobs("WHERE transcript_id = ?", [transcript_id])
+        return _read(self.catalog, "WHERE transcript_id = ?", [transcript_id])
 
     def save(self, job: Job, **changes: Any) -> Job:
         """Save a job. It is on disk when this returns."""
@@ -88,8 +87,8 @@ class Ledger:
         """Add jobs. For known jobs, update only the source, the metadata, the name and a missing duration."""
         with self.catalog.writing() as tx:
             rows = []
-            for job in _named(tx.db, _stamped(jobs)):
-                if old := _read(tx.db, "WHERE key = ?", [job.key]):
+            for job in _named(tx, _stamped(jobs)):
+                if old := _read(tx, "WHERE key = ?", [job.key]):
                     known_s = old[0].audio_duration_s
                     duration_s = job.audio_duration_s if known_s is None else known_s
                     job = replace(
@@ -152,7 +151,7 @@ class Ledger:
             }
             rows = tx.rows(f"SELECT {', '.join(_RECORD)} FROM recordings WHERE transcript_id {_AMONG}", ids)  # noqa: S608
             named = {row[0]: dict(zip(_RECORD, row, strict=True)) for row in rows}
-            giver, new = NameGiver(tx.db), []
+            giver, new = NameGiver(tx), []
             for transcript_id, (stem, source, audio) in recordings.items():
                 if transcript_id not in submitted and transcript_id not in named:
                     values = (transcript_id, giver.name(stem, audio), source, audio)
@@ -165,7 +164,7 @@ class Ledger:
         """Update metadata columns in one transaction, or return the ids that are unknown. Other columns stay."""
         with self.catalog.writing() as tx:  # `forget` waits, so that nothing is left of a transcript that is deleted
             jobs: dict[str, list[Job]] = {}
-            for job in _read(tx.db, "WHERE transcript_id IS NOT NULL"):
+            for job in _read(tx, "WHERE transcript_id IS NOT NULL"):
                 jobs.setdefault(str(job.transcript_id), []).append(job)
             if unknown := [i for i in rows if i not in jobs and not is_stored(i)]:
                 return unknown
@@ -264,18 +263,14 @@ class Ledger:
         rows = self.catalog.rows(query, values)
         return [CachedAnswer(json.loads(request), content or b"", parse_time(time)) for request, content, time in rows]
 
-    def _jobs(self, condition: str, values: Iterable[object]) -> list[Job]:
-        query = f"SELECT {', '.join(JOB_COLUMNS)} FROM jobs {condition}"  # noqa: S608  no value in it
-        return [parse_row(row) for row in self.catalog.rows(query, [*values])]
 
-
-def _read(db: sqlite3.Connection, condition: str, values: Iterable[object] = ()) -> list[Job]:
+def _read(source: Catalog | Writing, condition: str, values: Sequence[object] = ()) -> list[Job]:
     query = f"SELECT {', '.join(JOB_COLUMNS)} FROM jobs {condition}"  # noqa: S608  no value in it
-    return [parse_row(row) for row in db.execute(query, [*values])]
+    return [parse_row(row) for row in source.rows(query, values)]
 
 
 def _keep(tx: Writing, jobs: Iterable[Job]) -> list[Job]:
-    ordered = _ordered(tx.db, _named(tx.db, _stamped(jobs)))
+    ordered = _ordered(tx, _named(tx, _stamped(jobs)))
     tx.put("jobs", map(record_of, ordered))
     return ordered
 
@@ -285,23 +280,22 @@ def _stamped(jobs: Iterable[Job]) -> list[Job]:
     return [replace(job, created=job.created or moment, updated=moment) for job in jobs]
 
 
-def _named(db: sqlite3.Connection, jobs: Iterable[Job]) -> list[Job]:
+def _named(tx: Writing, jobs: Iterable[Job]) -> list[Job]:
     """Return jobs with the names of their recordings. A known job keeps its name, unless it is given another one."""
-    giver, named = NameGiver(db), []
+    giver, named = NameGiver(tx), []
     for job in jobs:
         name = job.recording
         if name is None:
-            row = db.execute("SELECT recording FROM jobs WHERE key = ?", [job.key]).fetchone()
-            name = row and row[0]
+            name = next((name for (name,) in tx.rows("SELECT recording FROM jobs WHERE key = ?", [job.key])), None)
         if name is None:
             name = giver.name(job_stem(job.source, job.transcript_id, job.key), job.media)
         named.append(replace(job, recording=giver.keep(name, job.media)))
     return named
 
 
-def _ordered(db: sqlite3.Connection, jobs: Iterable[Job]) -> list[Job]:
+def _ordered(tx: Writing, jobs: Iterable[Job]) -> list[Job]:
     """Return jobs with their position among requests and responses, if they are being sent or have a new response."""
-    last = db.execute("SELECT (SELECT max(sent_order) FROM jobs), (SELECT max(answered_order) FROM jobs)").fetchone()
+    (last,) = tx.rows("SELECT (SELECT max(sent_order) FROM jobs), (SELECT max(answered_order) FROM jobs)")
     place = max((order for order in last if order is not None), default=0)
     ordered = []
     for job in jobs:

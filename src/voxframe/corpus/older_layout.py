@@ -5,23 +5,16 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-import sqlite3
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from voxframe._files import open_sqlite
-from voxframe.corpus.job import JOB_COLUMNS
 from voxframe.corpus.opening import read_json
 from voxframe.errors import CorpusError, CorpusWarning
 
-_COLUMNS = {
-    "jobs": JOB_COLUMNS,
-    "requests": ("request_id", "service", "transcript_id"),
-    "about": ("transcript_id", "metadata"),
-    "answers": ("key", "service", "transcript_id", "request_id", "request", "content", "created", "pending_since"),
-}
+Rows: TypeAlias = Iterator[tuple[str, dict[str, Any]]]  # names of tables of the catalog, and rows
+
 _MARKS = ("ledger.sqlite", ".submissions", "parts", "people.json", "names", "corrections")
 
 
@@ -30,12 +23,14 @@ def is_there(root: Path) -> bool:
     return any((root / name).exists() for name in _MARKS)
 
 
-def rows(root: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield what people made or paid for, as names of tables and rows. A file that cannot be read is set aside."""
+def rows(root: Path, rows_of_ledger: Callable[[Path], Rows]) -> Rows:
+    """Yield what people made or paid for. A file that cannot be read is set aside."""
     for path in sorted(root.glob(".submissions/*.json")):
         with _readable(path):
             yield "jobs", read_json(path, dict)
-    yield from _ledger_rows(root / "ledger.sqlite")
+    if (root / "ledger.sqlite").exists():
+        with _readable(root / "ledger.sqlite"):
+            yield from rows_of_ledger(root / "ledger.sqlite")
     for table, column in ("names", "states"), ("corrections", "edits"):
         for path in sorted(root.glob(f"{table}/*.json")):
             with _readable(path):
@@ -49,28 +44,14 @@ def rows(root: Path) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield "people", {"change": change, "transcript_id": transcript_id, "labels": json.dumps(labels)}
 
 
-def _ledger_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    if not path.exists():
-        return
-    with _readable(path), contextlib.closing(open_sqlite(path, "rw", pragmas=False)) as db:
-        for table, columns in _COLUMNS.items():
-            present = {row[1] for row in db.execute(f"PRAGMA table_info({table})")}
-            if present:
-                names = ", ".join(name if name in present else "NULL" for name in columns)
-                for row in db.execute(f"SELECT {names} FROM {table}"):  # noqa: S608  names of ours
-                    yield table, dict(zip(columns, row, strict=True))
-
-
 @contextlib.contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """Move a file that cannot be read to `unreadable/` with a warning. One that is locked raises the error."""
+    """Move a file that cannot be read to `unreadable/` with a warning."""
     try:
         yield
     except FileNotFoundError:
         return
-    except (CorpusError, OSError, sqlite3.DatabaseError, KeyError, TypeError, AttributeError) as error:
-        if isinstance(error, sqlite3.OperationalError):
-            raise
+    except (CorpusError, OSError, KeyError, TypeError, AttributeError) as error:
         place = path.parent.joinpath("unreadable") if path.suffix == ".sqlite" or path.name == "people.json" else None
         place = place or path.parents[1] / "unreadable" / path.parent.name
         place.mkdir(parents=True, exist_ok=True)

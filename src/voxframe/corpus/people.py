@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
@@ -109,7 +108,7 @@ class People:
     def named_together(self) -> list[dict[str, str | None]]:
         """Return the names and people given to each recording, with their label if they have one, the oldest first."""
         together: list[dict[str, str | None]] = []
-        with contextlib.suppress(OSError, sqlite3.Error, CorpusError):  # a plot does not need the corpus
+        with contextlib.suppress(OSError, CorpusError):  # a plot does not need the corpus
             for names in self._archive.names.every_state():
                 label_of = {name: label for label, name in reversed([*names.speakers.items()])}
                 together.append(dict.fromkeys(names.turns.values()) | label_of)

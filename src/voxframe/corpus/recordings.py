@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,8 +20,6 @@ from voxframe.validators import shown
 
 if TYPE_CHECKING:
     from voxframe.corpus.reading import Ids
-
-T = TypeVar("T")
 
 _ID = "transcript_id"
 _FEW = 500  # transcripts that are looked up one by one
@@ -49,9 +45,7 @@ class RecordingNames:
 
     def table(self, ids: Sequence[str]) -> pa.Table:
         """Return `transcript_id`, `recording` and `source` of transcripts. Passwords in URLs are masked."""
-        of_few = ids if len(ids) < _FEW else None
-        nothing: tuple[dict[str, str], dict[str, str | None]] = {}, {}
-        names, sources = self._steady(lambda: self._ledger.recordings(of_few), nothing) if ids else nothing
+        names, sources = self._ledger.recordings(ids if len(ids) < _FEW else None)
         masked_sources = [source and masked(source) for source in map(sources.get, ids)]
         columns = [ids, [names.get(transcript_id, transcript_id) for transcript_id in ids], masked_sources]
         return pa.table([pa.array(values, pa.string()) for values in columns], names=[_ID, *RECORDING_COLUMNS])
@@ -62,7 +56,7 @@ class RecordingNames:
 
     def shared_names(self) -> set[str]:
         """Return the names of the recordings that have several transcripts."""
-        return self._steady(self._ledger.shared_recordings, set())
+        return self._ledger.shared_recordings()
 
     def add_to(self, table: pa.Table, name: str) -> pa.Table:
         """Return a table with those of the columns `recording` and `source` that it has in a corpus."""
@@ -92,21 +86,11 @@ class RecordingNames:
 
     def with_name(self, name: str) -> list[str]:
         """Return the ids of the transcripts of the recordings with a name, of jobs that are not finished, too."""
-        return self._steady(lambda: self._ledger.with_recording(storable(name)), [])
+        return self._ledger.with_recording(storable(name))
 
     def stems(self, ids: Sequence[str]) -> dict[str, str]:
         """Return a file name without suffix for each transcript: its recording, with the id if others have it, too."""
         return file_stems(self.names(ids))
-
-    def _steady(self, read: Callable[[], T], otherwise: T) -> T:
-        """Read the ledger, after rebuilding it if it is damaged."""
-        try:
-            return read()
-        except sqlite3.DatabaseError:
-            with contextlib.suppress(OSError, sqlite3.Error):
-                self._ledger.restore()
-                return read()
-        return otherwise
 
 
 def _of_corpus(root: Path) -> RecordingNames:

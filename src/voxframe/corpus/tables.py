@@ -511,7 +511,7 @@ class Tables:
             self._read_into(new, part, members)
         contents = new.finish()
         for transcript_id in new.members:
-            tx.db.execute("DELETE FROM members WHERE kind = ? AND transcript_id = ?", [kind, transcript_id])
+            tx.drop("members", kind=kind, transcript_id=transcript_id)
         self._insert(tx, new, contents)
 
     def _read_into(self, new: NewPart, part: int, members: Mapping[int, Any]) -> None:
@@ -561,7 +561,7 @@ class Tables:
 
     def _retire(self, tx: Writing, part: int) -> None:
         for table in ("members", "layouts", "parts"):
-            tx.db.execute(f"DELETE FROM {table} WHERE part = ?", [part])  # noqa: S608
+            tx.drop(table, part=part)
 
     def _note(self, tx: Writing) -> None:
         """Note that the tables have changed, and that files are to be moved and deleted."""

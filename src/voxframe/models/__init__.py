@@ -27,7 +27,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from voxframe._files import file_lock
+from voxframe._shared_files import file_lock
 from voxframe.errors import ModelError, OptionError
 from voxframe.models.catalog import (
     MODELS,

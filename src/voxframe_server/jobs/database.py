@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from voxframe._files import open_sqlite
+from voxframe._shared_files import open_sqlite
 
 _log = logging.getLogger("voxframe_server")
 

@@ -28,7 +28,8 @@ from typing import Any
 
 import orjson
 
-from voxframe._files import acquire_lock, file_lock, release_lock, write_atomic
+from voxframe._files import write_atomic
+from voxframe._shared_files import acquire_lock, file_lock, release_lock
 from voxframe.settings import cores
 from voxframe_engine.answers.model import Cancelled, ModelFailed, Report
 from voxframe_engine.speech.engines import DEFAULT_CHOICE, EngineChoice

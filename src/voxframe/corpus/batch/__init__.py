@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import threading
 import time
 import warnings
@@ -67,7 +66,7 @@ class Batch:
         path = {"corpus": str(self._archive.path)}
         try:
             jobs, transcripts = self._ledger.jobs(), len(self._archive.ids())
-        except (OSError, CorpusError, sqlite3.Error):
+        except (OSError, CorpusError):
             return path
         states = Counter(job.state for job in jobs)
         hours = sum(job.audio_duration_s or 0 for job in jobs if job.state == "completed") / 3600

@@ -411,7 +411,7 @@ class SearchIndex:
                 tx.drop("documents", file=file)
             changed = {file: row for file, row in manifest.documents.items() if before.get(file) != row}
             tx.put("documents", [{"file": file, **row._asdict()} for file, row in changed.items()])
-            tx.db.execute("DELETE FROM segments")
+            tx.drop("segments")
             tx.put("segments", [{"name": name, **row._asdict()} for name, row in manifest.segments.items()])
             version = f"{FORMAT} {secrets.token_hex(8)}"
             tx.put("state", [{"name": "search", "value": version}])

@@ -27,10 +27,11 @@ import pyarrow.parquet as pq
 from voxframe import encoder
 from voxframe._files import write_atomic
 from voxframe.client.progress import Progress
+from voxframe.corpus.archive import MissingTranscriptError
 from voxframe.corpus.catalog import Catalog
 from voxframe.corpus.store import check_no_link, check_writable, folder
 from voxframe.encoder import SIZE, Vectors
-from voxframe.errors import CorpusError, CorpusWarning, PayloadError, PayloadWarning
+from voxframe.errors import CorpusWarning, DamagedFileError, PayloadError, PayloadWarning
 from voxframe.schema import SCHEMA_VERSION
 
 _Rows: TypeAlias = npt.NDArray[np.intp]
@@ -238,7 +239,7 @@ class SentenceIndex:
                 table = self._sentences(transcript_id).select(COLUMNS.names).cast(COLUMNS)
                 tables.append(table.filter(pc.fill_null(pc.match_substring_regex(table["text"], r"\S"), False)))
                 of_part[transcript_id] = states[transcript_id]
-            except (CorpusError, PayloadError) as e:
+            except (DamagedFileError, MissingTranscriptError, PayloadError) as e:
                 self._unread[transcript_id] = states[transcript_id], str(e)
             if of_part and (n == len(ids) or sum(map(len, tables)) >= _WRITTEN_AT_ONCE):
                 whole = pa.concat_tables(tables).combine_chunks()
