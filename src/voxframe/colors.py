@@ -1,7 +1,12 @@
 """Colours of people, groups and search terms. Plots, widgets and static pages take them from one registry.
 
-A person has one colour in every picture of a session. The people of a corpus have it in every session, too: the corpus
-lists them in the order in which they were named.
+A person has one colour in every picture of a session. Labels such as "A" and "SPEAKER_01" determine their colour, in
+every recording. The people of a corpus have theirs in every session, too. It is not stored: the corpus lists the names
+that were given, then the labels of its recordings, and the registry goes through them in this order.
+
+Two speakers of one picture never share a colour while there are colours left. If they would, one of them has a free
+colour there, the same one in every picture of these speakers. The speakers A of two recordings share their colour; the
+name of a lane, the style of a line or a hatching tells them apart.
 """
 
 from __future__ import annotations
@@ -44,8 +49,8 @@ Kind: TypeAlias = Literal["person", "group", "term"]
 class PeopleSource(Protocol):
     """The people of a corpus."""
 
-    def named_together(self) -> Iterable[Mapping[str, str | None]]:
-        """Return the label, if any, of each name that was given with others, in the order in which they were given."""
+    def seen_together(self) -> Iterable[Mapping[str, str | None]]:
+        """Return names and speakers that are seen together, each with its label or None, always in the same order."""
 
 
 #: Index in `COLORS` or `TERM_COLORS` of each name of a kind, as long as this process lives.
@@ -62,6 +67,9 @@ def color_indexes(names: Sequence[object], named: Mapping[Any, Any] | None = Non
     somebody else in the picture has it, or if it is used more often than others, they have the one that is used least.
     They keep it. An unknown speaker is grey.
 
+    If two of the names have the same index, which can happen with more than eight people in a session or with labels
+    such as "agent 1" and "customer 1", the last in alphabetical order has a free one in this picture.
+
     Args:
         names: Names of people, labels, groups or terms; "call · Ada" belongs to Ada.
         named: Names by label, from `voxframe.analysis.speaker_turns.label_names`.
@@ -69,32 +77,38 @@ def color_indexes(names: Sequence[object], named: Mapping[Any, Any] | None = Non
     Example:
         >>> color_indexes(["call · B", "A", None]), color_indexes(["Example", "B"], {"C": "Example"})
         ([1, 0, 16], [2, 1])
+        >>> color_indexes(["agent 1", "customer 1"])
+        [1, 0]
     """
     keys = [name.rpartition(" · ")[2] if isinstance(name, str) else None for name in names]
     label_of = _label_of(named or {})
-    own_index = {key: _own_index(key) if kind == "person" and key not in label_of else None for key in keys}
-    people = {key: label_of.get(key) for key in keys if key is not None and own_index[key] is None}
-    if kind == "person" and any((kind, key) not in registry for key in people):
+    picture = {key: label_of.get(key) for key in keys if key is not None}
+    if kind == "person" and any(_index(kind, *of) is None for of in picture.items()):
         for source in list(sources):
-            _register(kind, list(source.named_together()), ())
-    _register(kind, [people], [index for index in own_index.values() if index is not None])
-    indexes = {key: registry[kind, key] if key in people else index for key, index in own_index.items()}
+            _register(kind, list(source.seen_together()))
+    _register(kind, [picture])
+    indexes = _distinct({name: _index(kind, name, label) or 0 for name, label in picture.items()})
     first = len(COLORS) if kind == "term" else 0
-    return [len(PALETTE) - 1 if (index := indexes[key]) is None else first + index for key in keys]
+    return [len(PALETTE) - 1 if key is None else first + indexes[key] for key in keys]
 
 
-def _register(kind: Kind, pictures: Sequence[Mapping[str, object]], labels: Sequence[int]) -> None:
+def _index(kind: Kind, name: str, label: object) -> int | None:
+    """Return the index of a name: of a label that determines it, or the registered one; None if it has none."""
+    own = _own_index(name) if kind == "person" and label is None else None
+    return registry.get((kind, name)) if own is None else own
+
+
+def _register(kind: Kind, pictures: Sequence[Mapping[str, object]]) -> None:
     """Give an index to the names that have none: in each picture or recording another one for each, if possible.
 
     Args:
         pictures: Names that are seen together, each with its label or None.
-        labels: Indexes of labels in the same picture.
     """
     uses = Counter(index for (other, _), index in registry.items() if other == kind)
     for names in pictures:
-        taken = {*labels, *(registry[kind, name] for name in names if (kind, name) in registry)}
-        missing = [(label is None, name, label) for name, label in names.items() if (kind, name) not in registry]
-        for _, name, label in sorted(missing, key=lambda item: item[:2]):
+        taken = {_index(kind, *of) for of in names.items()}
+        missing = [(name, label) for name, label in names.items() if _index(kind, name, label) is None]
+        for name, label in sorted(missing, key=lambda item: (item[1] is None, item[0])):
             own = _own_index(label)
             if own is None and kind != "group":
                 own = zlib.crc32(name.encode(errors="replace")) % _CLEAREST  # the same in the next session
@@ -102,6 +116,16 @@ def _register(kind: Kind, pictures: Sequence[Mapping[str, object]], labels: Sequ
             registry[kind, name] = index
             uses[index] += 1
             taken.add(index)
+
+
+def _distinct(indexes: Mapping[str, int]) -> dict[str, int]:
+    """Return the indexes; of names that share one, all but the first by name have free ones while there are any."""
+    free = [n for n in range(len(COLORS)) if n not in indexes.values()]
+    distinct: dict[str, int] = {}
+    for name in sorted(indexes):
+        shares = indexes[name] in distinct.values() and free
+        distinct[name] = free.pop(0) if shares else indexes[name]
+    return distinct
 
 
 def _label_of(named: Mapping[Any, Any]) -> dict[Any, Any]:

@@ -90,7 +90,7 @@ def test_measures_group_by_recording_and_name_strangers(corpus):
     corpus.speakers.assign(pd.DataFrame(people))
     words = corpus.table("words", metadata="person")
     assert analysis.talk_time(words, by="recording")["recording"].tolist() == ["ada", "bob"]
-    assert analysis.talk_time(words, by="person")["person"].tolist() == ["A (bob)", "Ada", "B (ada)", "Bob"]
+    assert analysis.talk_time(words, by="person")["person"].tolist() == ["Ada", "Bob", "ada · B", "bob · A"]
     assert (
         plots.rates(analysis.rates(analysis.talk_time(words), "words", "talk_s", "transcript_id"))
         .get_yticklabels()[0]
@@ -110,7 +110,7 @@ def test_transcripts_of_one_recording_stay_apart(folder):
     assert lanes(words) == ["ada-5b1f0c1e", "ada-77777777"]
     assert analysis.talk_time(words, by="recording")["words"].tolist() == [6]
     strangers = analysis.talk_time(words.assign(person=None), by="person")["person"]
-    assert strangers.tolist() == [f"{label} (ada-{id_})" for label in "AB" for id_ in ("5b1f0c1e", "77777777")]
+    assert strangers.tolist() == [f"ada-{id_} · {label}" for id_ in ("5b1f0c1e", "77777777") for label in "AB"]
     written = export.write(words, folder / "captions", "vtt")
     assert sorted(written) == [f"ada-{id_}.vtt" for id_ in (IDS["ada"], "77777777-0000")]
 

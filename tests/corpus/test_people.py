@@ -118,15 +118,15 @@ def test_groups_by_person_and_by_speaker(corpus: voxframe.Corpus) -> None:
     """A person has one group in all recordings, a label without a person one per recording; labels never mix."""
     corpus.speakers.assign(by="name")
     counted = corpus.counts("good", by="person").set_index("person")
-    assert counted["occurrences"].to_dict() == {"Ada": 2, "A (two)": 1, "B (one)": 1}
-    assert counted["words"].to_dict() == {"Ada": 6, "A (two)": 2, "B (one)": 2}
+    assert counted["occurrences"].to_dict() == {"Ada": 2, "two · A": 1, "one · B": 1}
+    assert counted["words"].to_dict() == {"Ada": 6, "two · A": 2, "one · B": 2}
     by_label = corpus.counts("good", by="speaker").set_index(["transcript_id", "speaker"])["words"]
     assert by_label.to_dict() == {("t1", "A"): 4, ("t1", "B"): 2, ("t2", "A"): 2, ("t2", "B"): 2}
     turns = corpus.table("utterances", metadata=["recording", "person"])
     talk = analysis.talk_time(turns, by="person").set_index("person")["talk_s"]
-    assert talk.to_dict() == {"Ada": 7.0, "A (two)": 4.0, "B (one)": 1.0}
+    assert talk.to_dict() == {"Ada": 7.0, "two · A": 4.0, "one · B": 1.0}
     shown = [label.get_text() for label in plots.timeline(turns, by="person").get_yticklabels()]
-    assert sorted(shown) == ["A (two)", "Ada", "B (one)"]
+    assert sorted(shown) == ["Ada", "one · B", "two · A"]
     shown = [label.get_text() for label in plots.timeline(turns, by="speaker").get_yticklabels()]
     assert len(shown) == 4
     with pytest.raises(OptionError, match=r"choose from speaker, recording, minute, .* with metadata='person'"):

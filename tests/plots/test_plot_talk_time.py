@@ -39,7 +39,7 @@ def test_any_groups_have_bars() -> None:
     calls = pd.concat([_TURNS, _TURNS.assign(transcript_id="u")], ignore_index=True)
     people = calls.assign(person=["Ada", "Bob", "Ada", None])
     for ax in (plots.talk_time(people, by="person"), plots.talk_time(analysis.talk_time(people, by="person"))):
-        assert [t.get_text() for t in ax.get_yticklabels()] == ["Ada", "B (u)", "Bob"]
+        assert [t.get_text() for t in ax.get_yticklabels()] == ["Ada", "Bob", "u · B"]
         assert [text.get_text() for text in ax.texts] == ["2:00 (75%)", "0:20 (12%)", "0:20 (12%)"]
     chosen = analysis.talk_time(calls)[["transcript_id", "speaker", "talk_s", "share"]]
     assert [t.get_text() for t in plots.talk_time(chosen).get_yticklabels()] == ["t · A", "t · B", "u · A", "u · B"]

@@ -67,7 +67,7 @@ def test_counts_and_positions_of_matches(corpus):
     search.by = "speaker"
     assert search.only == []
     assert search.counts.equals(corpus.counts("the", by="speaker"))
-    search.only = ["A (interview)"]
+    search.only = ["interview · A"]
     assert set(search.result["speaker"]) == {"A"}
     assert set(search.result["transcript_id"]) == {"interview"}
     assert search._found["of_shown"] == len(search.result) < search._found["total"]
@@ -110,7 +110,7 @@ def test_slop_and_invalid_queries(corpus):
 def test_the_code_gives_the_same_result(corpus):
     """`.code` runs unchanged and gives the same matches and counts."""
     search = WordSearch(corpus)
-    search.query, search.by, search.only, search.slop, search.limit = "of the", "speaker", ["B (interview)"], 4, 7
+    search.query, search.by, search.only, search.slop, search.limit = "of the", "speaker", ["interview · B"], 4, 7
     names: dict = {}
     exec(search.code, names)
     assert names["result"].equals(search.result)
@@ -213,7 +213,7 @@ def test_search_by_meaning(corpus):
     assert dict(zip(read(search._found, "key"), np.frombuffer(search._found["count"], "<i4"), strict=True)) == dict(
         counts
     )
-    search.by, search.only = "speaker", ["B (interview)"]
+    search.by, search.only = "speaker", ["interview · B"]
     assert set(search.result["speaker"]) == {"B"}
     assert len(search.result) == 6
     assert "6 close sentences (score from 0.20)" in search._static_html()

@@ -187,7 +187,7 @@ def with_keys(
     - "speaker": name, else label, else channel of the speaker within a transcript. Labels of different transcripts are
       different speakers, so `transcript_id` is added to the keys.
     - "person": person across transcripts, in the column `person`. A label without a person is a group of its own:
-      "A (call)", with the recording or else the id of its transcript.
+      "call · A", with the recording or else the id of its transcript.
     - "recording": name of the recording, if the rows come from a corpus or from files; else the id of the transcript.
     - A time bin, by the start of a row: "minute" of the recording, or a length such as "30s", "5min" or "1h". The value
       is the number of the bin, from 0.
@@ -246,7 +246,7 @@ def speakers_of(df: pd.DataFrame) -> pd.Series[str]:
 
 
 def people_of(df: pd.DataFrame) -> pd.Series[str]:
-    """Return the person of each row; if it has none, the label with the recording, such as "A (call)".
+    """Return the person of each row; if it has none, the label with the recording, such as "call · A".
 
     Args:
         df: Rows with `person`, `speaker` or `channel`, and `transcript_id` or `recording`.
@@ -255,8 +255,8 @@ def people_of(df: pd.DataFrame) -> pd.Series[str]:
 
 
 def labels_of(df: pd.DataFrame) -> pd.Series[str]:
-    """Return the speaker of each row with the recording, or else the id of the transcript, such as "A (call)"."""
-    return speakers_of(df).fillna("no speaker") + " (" + recordings_of(df, distinct=True).fillna("") + ")"
+    """Return the speaker of each row with the recording, or else the id of the transcript, such as "call · A"."""
+    return recordings_of(df, distinct=True).fillna("") + " · " + speakers_of(df).fillna("no speaker")
 
 
 def recordings_of(df: pd.DataFrame, *, distinct: bool = False) -> pd.Series[str]:

@@ -347,6 +347,17 @@ class Archive:
 
         return self._steady(read)
 
+    def stored_labels(self) -> list[tuple[str, str]]:
+        """Return the speakers of each transcript as sent, as far as tables are written, in the order of the files."""
+
+        def read() -> pa.Table:
+            members = self.files.members("transcript")
+            ids = sorted(members, key=lambda i: (members[i].part, members[i].place))
+            return assemble(self.files, "utterances", ids, Located(dict(members)), ["transcript_id", "speaker"])
+
+        pairs = self._steady(read).group_by(["transcript_id", "speaker"], use_threads=False).aggregate([])
+        return [(i, label) for i, label in zip(*pairs.to_pydict().values(), strict=True) if label is not None]
+
     def each(self, name: str, ids: Iterable[str], columns: Sequence[str]) -> Iterator[tuple[str, pa.Table | Exception]]:
         """Yield some columns of a table of each transcript as it is now, in the order of the files."""
         for batch in self.batches(name, ids, _MANY):

@@ -105,8 +105,11 @@ class People:
                         of_transcript[label] = person
         return people
 
-    def named_together(self) -> list[dict[str, str | None]]:
-        """Return the names and people given to each recording, with their label if they have one, the oldest first."""
+    def seen_together(self) -> list[dict[str, str | None]]:
+        """Return the names and people given to each recording, the oldest first, then the labels of each recording.
+
+        A name has its label if it has one. Labels are read from the tables, in the order in which they were written.
+        """
         together: list[dict[str, str | None]] = []
         with contextlib.suppress(OSError, CorpusError):  # a plot does not need the corpus
             for names in self._archive.names.every_state():
@@ -115,6 +118,10 @@ class People:
             for (text,) in self._archive.catalog.rows("SELECT labels FROM people ORDER BY change, transcript_id"):
                 with contextlib.suppress(ValueError, AttributeError):  # of a later version
                     together.append({person: label for label, person in json.loads(text).items() if person is not None})
+            labels: dict[str, dict[str, str | None]] = {}
+            for transcript_id, label in self._archive.stored_labels():
+                labels.setdefault(transcript_id, {})[label] = None
+            together.extend(labels.values())
         return together
 
     def of_rows(self, rows: pd.DataFrame) -> pd.Series[Any]:

@@ -120,6 +120,9 @@ def timeline(
     for n, of in enumerate(drawn.by_label()):
         at: Any = n if lane is None else lane[of]
         bars.append(_add_bars(ax, drawn.start[of], drawn.end[of], at, resolution, palette[n % len(palette)]))
+    if lane is not None and custom_colors is None:
+        for bar, hatch in zip(bars, style.by_color(list(palette), style.HATCHES), strict=True):
+            bar.set_hatch(hatch)
     style.name_lanes(ax, names if lane is None else [""] * count, above=rows)
     draw_bands(ax, rows, low, high)
     style.clock_axis(ax, low, high)

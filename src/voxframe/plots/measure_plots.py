@@ -13,7 +13,7 @@ from voxframe import analysis
 from voxframe._arrow import takes_frames
 from voxframe._text import quantity
 from voxframe.analysis.recordings import distinct_names
-from voxframe.analysis.speaker_turns import floats, require
+from voxframe.analysis.speaker_turns import floats, label_names, require
 from voxframe.colors import COLORS, GREY, NEGATIVE, POSITIVE, Kind, legend_colors, themed
 from voxframe.plots import style
 from voxframe.plots.spans import group_names, kind_of, seconds, transcript_names
@@ -208,11 +208,12 @@ def _lines(table: pd.DataFrame, source: pd.DataFrame, value: str, ax: Axes | Non
     ax = style.given_or_new(ax, 10, 3 + (style.legend_height(names, 9) if many or line_keys else 0.0))
     dark = style.is_dark(ax)
     kind: Kind = kind_of(line_keys[-1]) if line_keys else "group"
-    colors = legend_colors(names, kind=kind, dark=dark) if many or line_keys else [style.ink(ax)]
+    named = label_names(source) if not many and kind == "person" else None
+    colors = legend_colors(names, named, kind=kind, dark=dark) if many or line_keys else [style.ink(ax)]
     lines = []
-    for name, color in zip(names, colors, strict=True):
+    for name, color, dash in zip(names, colors, style.by_color(colors, style.LINES), strict=True):
         of = (label == name).to_numpy(bool)
-        lines += ax.plot(middle[of], values[of], color=color, marker="o", markersize=3)
+        lines += ax.plot(middle[of], values[of], color=color, linestyle=dash, marker="o", markersize=3)
     style.clock_axis(ax, 0, float(np.nanmax(end, initial=0.0)))
     ax.spines[["right", "top"]].set_visible(False)
     if len(table) and (many or line_keys):

@@ -92,7 +92,7 @@ def confidence(
     named = label_names(df) if by in ("speaker", "speaker_name") else None
     colors = legend_colors(names, named, kind=kind, dark=style.is_dark(ax)) if by else [style.ink(ax)]
     lines, until = [], last
-    for n, color in enumerate(colors):
+    for n, (color, dash) in enumerate(zip(colors, style.by_color(colors, style.LINES), strict=True)):
         of = code == n
         if 0 < len(start) <= _MOST_DOTS:
             ax.scatter(start[of], sure[of], s=5, color=color, alpha=0.35, linewidths=0)
@@ -104,6 +104,7 @@ def confidence(
             middle,
             mean,
             color=color,
+            linestyle=dash,
             linewidth=0.6 if grey else 1.8,
             zorder=1.9 if grey else 2,
             marker="o",

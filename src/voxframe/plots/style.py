@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.typing import ColorType
 
+#: Styles of lines and hatchings of bars that have one colour: of the speakers A of several recordings.
+LINES = ("-", "--", ":", "-.")
+HATCHES = ("", "////", "....", "xxxx")
 #: Maximum number of lanes; more cannot be told apart.
 MAX_LANES = 200
 
@@ -139,6 +142,16 @@ def legend_height(names: Sequence[object], width: float) -> float:
     """Return the height in inches that a legend needs above Axes that are `width` inches wide."""
     labels = shown_names(names)[: len(COLORS) + 1]
     return 0.25 * legend_shape(labels, width)[0] if labels else 0.0
+
+
+def by_color(colors: Sequence[object], styles: Sequence[str]) -> list[str]:
+    """Return a style for each colour: the first one, and the next if the colour came before. Grey has the first one.
+
+    Example:
+        >>> by_color(["#0072B2", "#D55E00", "#0072B2"], LINES)
+        ['-', '-', '--']
+    """
+    return [styles[0 if color == GREY else colors[:n].count(color) % len(styles)] for n, color in enumerate(colors)]
 
 
 def add_legend(ax: Axes, handles: Sequence[Artist | None], names: Sequence[object]) -> None:

@@ -287,11 +287,11 @@ class WordSearch(CorpusPlayerWidget):
         return options | {"ids": about.loc[about[self.by] == self.only[0], "transcript_id"].tolist()}
 
     def _keys(self, groups: pd.DataFrame) -> pd.Series[Any]:
-        """Return the key of each group: its value, or the label with the recording, such as "A (call)"."""
+        """Return the key of each group: its value, or the label with the recording, such as "call · A"."""
         if self.by != "speaker":
             return groups[self.by]
         names = groups["transcript_id"].map(self._recordings.name)
-        return groups["speaker"] + (" (" + names.astype(groups["speaker"].dtype) + ")")
+        return names.astype(groups["speaker"].dtype) + " · " + groups["speaker"]
 
     def _about_of(self, by: str) -> pd.DataFrame | None:
         """Return the metadata column to count by; None if the group is not metadata."""

@@ -393,7 +393,7 @@ class Search:
                 columns of the metadata or of `about`. An empty sequence returns one total. A match belongs to the
                 speaker of its first word. "speaker" is a label within a transcript, so it adds "transcript_id".
                 "person" is one in all recordings (`corpus.speakers.assign`); a label without a person is a group of its
-                own, such as "A (call)".
+                own, such as "call · A".
             slop: Maximum span of a match in words, in any order; see `search`.
             speaker: Count only words by this speaker: a label, a name, or a list of them.
             ids: Count only in these transcripts. None (default): all transcripts.
