@@ -78,6 +78,7 @@ _RUN = "VOXFRAME_TEST_RUN"
 
 def pytest_configure(config: pytest.Config) -> None:
     """Give the run its own data directory and one thread per process, and restore the handling of Ctrl-C."""
+    gc.disable()  # until the tests are collected: nothing that is imported becomes garbage
     os.environ.setdefault(_RUN, str(os.getpid()))
     os.environ.setdefault("VOXFRAME_WRITER", "off")  # the same results whether or not its model is on this machine
     # Another package's engine, here and in the servers that tests start.
@@ -102,6 +103,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if config.option.markexpr != "long" or not is_file or collection_path.parent.name == "browser":
         return None
     return b"mark.long" not in collection_path.read_bytes() or None
+
+
+def pytest_collection_finish() -> None:
+    """Leave the modules and tests out of all later collections of garbage, which take less time then."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -40,14 +40,15 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 _STOPPED = """
-import os, signal, sys, threading, time, voxframe
-corpus = voxframe.Corpus(sys.argv[1])
-def press():
-    while not (corpus.jobs()["state"] == "submitted").sum():
-        time.sleep(0.002)
-    os.kill(os.getpid(), signal.SIGINT)
-threading.Thread(target=press, daemon=True).start()
-corpus.submit(sys.argv[2], concurrency=1, speaker_labels=True)
+import os, signal, sys, time, voxframe
+upload, uploads = voxframe.Client.upload, []
+def press(*arguments, **options):
+    uploads.append(arguments)
+    if len(uploads) == 2:  # the first job has been submitted
+        os.kill(os.getpid(), signal.SIGINT)
+    return upload(*arguments, **options)
+voxframe.Client.upload = press
+voxframe.Corpus(sys.argv[1]).submit(sys.argv[2], concurrency=1, speech_model="nano")
 time.sleep(10)
 """
 
@@ -60,7 +61,7 @@ def test_an_interrupted_batch_is_continued(client: voxframe.Client, calls: Path,
     corpus = voxframe.Corpus(tmp_path / "c")
     before = int((corpus.jobs()["state"] == "submitted").sum())
     assert before >= 1
-    go_on = "import sys, voxframe; print(voxframe.Corpus(sys.argv[1]).submit(sys.argv[2], speaker_labels=True).sent)"
+    go_on = "import sys, voxframe; print(voxframe.Corpus(sys.argv[1]).submit(sys.argv[2], speech_model='nano').sent)"
     command = [sys.executable, "-c", go_on, str(corpus.path), str(calls)]
     others = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     sent = [int(other.communicate(timeout=60)[0]) for other in others]
@@ -70,7 +71,7 @@ def test_an_interrupted_batch_is_continued(client: voxframe.Client, calls: Path,
     assert set(corpus.jobs()["attempts"]) == {1}
     renamed = tmp_path / "another name.wav"
     renamed.write_bytes((calls / "2.wav").read_bytes())
-    assert corpus.plan(renamed, client=client, speaker_labels=True).known == 1
+    assert corpus.plan(renamed, client=client, speech_model="nano").known == 1
     assert corpus.plan(calls, client=client).new_options == 3
 
 

@@ -90,18 +90,21 @@ def state(path: Path) -> dict[str, object]:
     }
 
 
-@pytest.mark.parametrize("all_later", [False, True], ids=["one operation", "all later operations"])
 @pytest.mark.parametrize("write", WRITES)
-def test_a_failed_operation_loses_nothing(base: Path, tmp_path: Path, write: str, *, all_later: bool) -> None:
-    """The transcript is as before or as written, the others are unchanged, and the write can be repeated."""
+def test_a_failed_operation_loses_nothing(base: Path, tmp_path: Path, write: str) -> None:
+    """The transcript is as before or as written, the others are unchanged, and the write can be repeated.
+
+    Either one operation fails, or it and all later ones.
+    """
     call = WRITES[write]
     before = state(base)
     with _failing(shutil.copytree(base, tmp_path / "whole"), -1, all_later=False) as operations:
         call(voxframe.Corpus(tmp_path / "whole"))
     after = state(tmp_path / "whole")
     assert operations
-    for first in range(0, len(operations), max(1, len(operations) // 4)):
-        path = shutil.copytree(base, tmp_path / str(first))
+    places = range(0, len(operations), max(1, len(operations) // 4))
+    for first, all_later in [(first, all_later) for first in places for all_later in (False, True)]:
+        path = shutil.copytree(base, tmp_path / f"{first} {all_later}")
         with warnings.catch_warnings(), _failing(path, first, all_later=all_later) as failed:
             warnings.simplefilter("ignore")
             try:

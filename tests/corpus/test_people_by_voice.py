@@ -1,6 +1,7 @@
 """`corpus.speakers.assign(by="voice")`: which speakers of different recordings are one person."""
 
 import json
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -13,14 +14,15 @@ from voxframe.corpus.detection import people_by_voice
 from voxframe.errors import AudioNotFoundError, CorpusWarning, OptionError
 
 
-@pytest.fixture
-def recordings(tmp_path, audio_folder):
-    """A corpus of three conversations of readers with word times and labels from the mix, and their media files."""
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory, audio_folder):
+    """The folder of a corpus of three conversations of readers, and of their media files."""
+    folder = tmp_path_factory.mktemp("mixed")
     halves = {}
     for name in ("austen", "libri", "kennedy"):
         sound = mixes.pieces(np.concatenate([mixes.sound_of(audio_folder / file) for file in mixes.READERS[name]]))
         halves[name] = [np.concatenate(sound[part::2]) for part in (0, 1)]
-    corpus, files = voxframe.Corpus(tmp_path / "corpus"), {}
+    corpus = voxframe.Corpus(folder / "corpus")
     for name, part, readers in (
         ("one", 0, ["austen", "kennedy"]),
         ("two", 1, ["libri", "austen"]),
@@ -35,9 +37,15 @@ def recordings(tmp_path, audio_folder):
             for reader, start, end in zip(order, starts, ends, strict=True)
         ]
         corpus.raw.put(name, json.dumps({"id": name, "status": "completed", "words": words}).encode())
-        files[name] = tmp_path / f"{name}.wav"
-        mixes.write(files[name], np.concatenate(sounds))
-    return corpus, files
+        mixes.write(folder / f"{name}.wav", np.concatenate(sounds))
+    return folder
+
+
+@pytest.fixture
+def recordings(tmp_path, mixed):
+    """A corpus of three conversations of readers with word times and labels from the mix, and their media files."""
+    folder = shutil.copytree(mixed, tmp_path / "mixed")
+    return voxframe.Corpus(folder / "corpus"), {name: folder / f"{name}.wav" for name in ("one", "two", "three")}
 
 
 def _people(corpus):

@@ -141,15 +141,14 @@ def test_nano_uses_the_english_model_and_names_it(audio_folder, model_folder):
     assert engines.default_model("whisper", "best", "en_us") == "base"
 
 
-@pytest.mark.parametrize("speed", [1.7, 2.2])
-def test_no_decode_of_fast_speech_ends_at_the_limit_of_tokens(speed, audio_folder, model_folder, monkeypatch):
+def test_no_decode_of_fast_speech_ends_at_the_limit_of_tokens(audio_folder, model_folder, monkeypatch):
     """Speech that is twice as fast is transcribed to its end, and no decode of it runs into the limit of tokens."""
     names = ("libri-2412-0.flac", "libri-2412-1.flac", "ss-0870.wav", "ss-0920.wav")
     sound = np.concatenate([np.concatenate(list(Audio(audio_folder / name).blocks()), axis=1)[0] for name in names])
     graph = av.filter.Graph()
     graph.link_nodes(
         graph.add_abuffer(format="s16", sample_rate=RATE, layout="mono", time_base=Fraction(1, RATE)),
-        graph.add("atempo", str(speed)),
+        graph.add("atempo", "2.2"),
         graph.add("abuffersink"),
     ).configure()
     frame = av.AudioFrame.from_ndarray(sound[None], format="s16", layout="mono")

@@ -69,7 +69,11 @@ def test_a_request_ends_when_its_client_has_gone(written: Service) -> None:
 def test_texts_of_jobs_are_checked_too(written: Service) -> None:
     """A job asks the writer for its texts. Gibberish is not supported by the transcript, so key sentences stay."""
     job = written.create(
-        written.upload((DATA / "call.flac").read_bytes()), summarization=True, multichannel=True, speech_model="nano"
+        written.upload((DATA / "call.flac").read_bytes()),
+        summarization=True,
+        multichannel=True,
+        speech_model="nano",
+        audio_end_at=20_000,
     )
     done = written.wait(job["id"], 280)
     assert _child(written) is not None

@@ -258,10 +258,10 @@ def test_text_in_capitals_has_no_more_names_than_other_text(names):
 
 
 @pytest.mark.parametrize("part", ["Mr", "german", "author"])
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(20)
 def test_the_time_does_not_grow_with_the_square_of_the_length(part):
     """The context of a term or title is a few words, not all of the text before it."""
-    assert isinstance(kinds(" ".join([part] * (200_000 // len(part)))), list)
+    assert isinstance(kinds(" ".join([part] * (100_000 // len(part)))), list)
 
 
 def test_a_name_is_recognized_again(names):
