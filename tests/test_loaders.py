@@ -641,7 +641,8 @@ def test_no_way_to_read_is_silent_about_emptiness(tmp_path: Path) -> None:
 def test_a_table_without_rows_has_a_reason(tmp_path: Path) -> None:
     """A failed transcript and an option that was not set give a warning with the next step; no result does not."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
-    plain = {"id": "a", "status": "completed", "words": [{"text": "Hi", "start": 0, "end": 9}]}
+    words = [{"text": "Hi", "start": 0, "end": 9}]
+    plain = {"id": "a", "status": "completed", "audio_url": "https://example.com/a.mp3", "words": words}
     corpus.add([plain, {**plain, "id": "b", "status": "error", "words": None}])
     for load in (corpus.table, lambda name, one: _LOADERS[name](one, corpus=corpus)):
         for name in ("words", "sentences"):
@@ -656,6 +657,9 @@ def test_a_table_without_rows_has_a_reason(tmp_path: Path) -> None:
         assert corpus.table("sentences", ["b"], where="start_ms > 3").empty
     with pytest.warns(match="made without speaker_labels"):
         voxframe.load_utterances(plain)
+    (tmp_path / "a.txt").write_text("Hello there.")
+    with pytest.warns(match="made without entity_detection; add it with corpus.analyze"):
+        voxframe.load_entities(tmp_path / "a.txt")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert voxframe.load_entities({**plain, "entity_detection": True, "entities": []}).empty

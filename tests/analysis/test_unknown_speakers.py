@@ -47,6 +47,32 @@ def test_interruptions_are_unknown_without_overlap() -> None:
     assert found["interruption_recordings"].to_list() == [0]
 
 
+def test_pauses_in_segments_with_one_time_are_unknown() -> None:
+    """A speaker whose words all share the time of their segment has no known pauses; one warning counts the words."""
+    rows = {"transcript_id": "t", "word_idx": range(4), "text": "Well.", "start_ms": [0, 400, 900, 1900]}
+    words = pd.DataFrame(
+        {**rows, "end_ms": [400, 800, 1300, 2300], "speaker": list("AABB"), "timing": ["segment"] * 2 + ["word"] * 2}
+    )
+    with pytest.warns(UserWarning, match="delivery: 2 of 4 words share the time of their segment") as caught:
+        found = analysis.delivery(words)
+    assert len(caught) == 1
+    assert found["pauses"].to_list() == [pd.NA, 1]
+    assert found["pause_s"].fillna(-1).to_list() == [-1, 0.6]
+    assert found["words_per_minute"].to_list() == [60 * 2 / 0.8, 60 * 2 / 1.4]
+    with pytest.warns(UserWarning, match="pauses: 2 of 4 words share"):
+        assert analysis.pauses(words)["pause_ms"].to_list() == [600]
+
+
+def test_a_recording_without_times_has_no_row_of_activity() -> None:
+    """Measures of time have rows of the recordings with times only, and count the rows that they leave out."""
+    words = pd.DataFrame(
+        {"transcript_id": ["a", "b"], "text": "Well.", "start_ms": [0, None], "end_ms": [900, None], "speaker": "A"}
+    )
+    for measure in (analysis.speech_activity, analysis.pace):
+        with pytest.warns(UserWarning, match="1 of 2 rows have no times and are left out"):
+            assert measure(words)["transcript_id"].to_list() == ["a"]
+
+
 @pytest.mark.parametrize(
     ("measure", "column", "what"),
     [

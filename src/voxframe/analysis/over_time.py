@@ -12,7 +12,7 @@ from voxframe._arrow import takes_frames
 from voxframe.analysis.grouping import By, durations_ms, key_list, ratio, with_keys
 from voxframe.analysis.recordings import keeps_recordings, uses
 from voxframe.analysis.spans import WINDOW_S, annotate, split_spans
-from voxframe.analysis.speaker_turns import TEXT, floats, require, require_words
+from voxframe.analysis.speaker_turns import TEXT, floats, require, require_words, with_times
 from voxframe.analysis.speech_delivery import speech_pieces
 from voxframe.errors import OptionError
 from voxframe.measures import defines
@@ -64,6 +64,8 @@ def pace(
         >>> pace(words, window_s=2)[["start_ms", "words", "window_wpm"]].values.tolist()
         [[0.0, 2.0, 60.0], [2000.0, 1.0, 30.0]]
     """
+    require_words(words, ("transcript_id", "text", "start_ms", "end_ms"), "pace")
+    words = with_times(words)
     return _windows(
         words,
         by,
@@ -123,6 +125,7 @@ def sentiment_over_time(
         [0.0, 1.0]
     """
     require(sentiments, ("transcript_id", "sentiment", "start_ms", "end_ms"), "sentiment_over_time")
+    sentiments = with_times(sentiments)
     label = sentiments["sentiment"].astype("string").str.upper()
     kinds = ("positive", "neutral", "negative")
     counts = {kind: (label == kind.upper()).fillna(False).astype("int64") for kind in kinds}

@@ -66,7 +66,9 @@ def as_a_part() -> Iterator[None]:
         _IS_RUNNING.reset(token)
 
 
-def uses(*columns: str, needs: Sequence[str] = (), empty: str = "") -> Callable[[Callable[P, R]], Callable[P, R]]:
+def uses(
+    *columns: str, needs: Sequence[str] = (), empty: str = "", pauses: bool = False
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorate a measure or plot that leaves out rows with a null in these columns: one warning says how many and why.
 
     Another warning counts turns whose ends are guessed, if the measure uses ends.
@@ -74,6 +76,7 @@ def uses(*columns: str, needs: Sequence[str] = (), empty: str = "") -> Callable[
     Args:
         needs: Columns whose nulls are only named if the result has no rows.
         empty: Why there are no rows if nothing is null, such as "no sentence ends with a question mark".
+        pauses: The measure is of pauses between words: a warning counts words that share the time of their segment.
 
     Warns:
         UserWarning: The measure cannot use some rows, or has no rows from a table with rows.
@@ -93,6 +96,8 @@ def uses(*columns: str, needs: Sequence[str] = (), empty: str = "") -> Callable[
                 why = [f"the result is empty, because {empty}"]
             if "end_ms" in columns:
                 why += _guessed_ends(tables)
+            if pauses:
+                why += _shared_times(tables)
             for reason in why:
                 warnings.warn(f"{function.__name__}: {reason}", stacklevel=caller())
             return found
@@ -135,6 +140,14 @@ def _guessed_ends(tables: Sequence[pd.DataFrame]) -> list[str]:
         "that their times include pauses (timing is 'shared')"
     )
     return [reason] if guessed else []
+
+
+def _shared_times(tables: Sequence[pd.DataFrame]) -> list[str]:
+    """Say how many words have no times of their own, so that no pause shows between them."""
+    timings = [table["timing"] for table in tables if {"word_idx", "timing"} <= {*table.columns}]
+    shared, words = sum(int((timing == "segment").sum()) for timing in timings), sum(map(len, timings))
+    reason = f"{shared:,} of {words:,} words share the time of their segment, so that pauses in it are not known"
+    return [reason] if shared else []
 
 
 def known_names(ids: Iterable[Any], *tables: pd.DataFrame | None) -> dict[Any, str]:

@@ -42,6 +42,11 @@ def require(df: pd.DataFrame, needed: tuple[str, ...], purpose: str) -> None:
         raise ValueError(f"{purpose} needs the columns {', '.join(needed)}; the DataFrame lacks {', '.join(missing)}")
 
 
+def with_times(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows whose start and end are known."""
+    return rows[rows["start_ms"].notna() & rows["end_ms"].notna()]
+
+
 def floats(column: pd.Series[Any]) -> npt.NDArray[np.float64]:
     """Return a column of numbers, such as times, as float64; NaN if unknown.
 

@@ -21,6 +21,7 @@ from voxframe.analysis.speaker_turns import (
     label_names,
     require,
     turns,
+    with_times,
     words_in_rows,
 )
 from voxframe.errors import OptionError
@@ -204,6 +205,7 @@ def speech_activity(
         [[7.0, 3.0, 1.0, 0.14285714285714285]]
     """
     require(spoken, ("transcript_id", "start_ms", "end_ms"), "speech_activity")
+    spoken = with_times(spoken)
     max_pause_ms = checked("max_pause_ms", max_pause_ms, MILLISECONDS)
     known, names = with_keys(spoken, by, result=_ACTIVITY, split=True)
     bins = [name for name in names if name not in known.columns]

@@ -14,7 +14,7 @@ from voxframe._text import join_words
 from voxframe.analysis.grouping import By, ratio, with_keys
 from voxframe.analysis.recordings import keeps_recordings, uses
 from voxframe.analysis.search_terms import find_words
-from voxframe.analysis.speaker_turns import MILLISECONDS, TEXT, floats, require, require_words
+from voxframe.analysis.speaker_turns import MILLISECONDS, TEXT, floats, require, require_words, with_times
 from voxframe.measures import defines
 from voxframe.validators import Number, checked
 
@@ -33,11 +33,16 @@ _DELIVERY = tuple(
     "words articulation_s pause_s words_per_minute articulation_wpm pauses pauses_per_minute mean_pause_ms fillers "
     "fillers_per_100 questions questions_per_100 low_share".split()
 )
+#: Those that rest on the pauses between words.
+_OF_PAUSES = ("articulation_s", "pause_s", "articulation_wpm", "pauses", "pauses_per_minute", "mean_pause_ms")
 
 
 @takes_frames
 @keeps_recordings
-@uses("start_ms", "end_ms", needs=("text",), empty="no silence between words of one speaker is as long as min_ms")
+@uses(
+    "start_ms", "end_ms", needs=("text",), empty="no silence between words of one speaker is as long as min_ms",
+    pauses=True,
+)  # fmt: skip
 def pauses(words: pd.DataFrame, *, min_ms: float = SHORTEST_PAUSE_MS) -> pd.DataFrame:
     """Return the silent pauses of speakers.
 
@@ -164,7 +169,7 @@ def _in_order(words: pd.DataFrame, purpose: str) -> tuple[pd.DataFrame, npt.NDAr
     """Return the timed words in order, a mask of those that begin a turn, and the latest end so far in the turn."""
     require_words(words, _WORDS, purpose)
     rows = with_keys(words, "speaker")[0].astype({"transcript_id": TEXT})
-    rows = rows[rows["start_ms"].notna() & rows["end_ms"].notna()]
+    rows = with_times(rows)
     code, _ = pd.factorize(rows["transcript_id"], use_na_sentinel=False)
     order = np.lexsort((floats(rows["start_ms"]), code))
     rows, code = rows.iloc[order], code[order]
@@ -235,7 +240,7 @@ def _runs(rows: pd.DataFrame, begins: npt.NDArray[np.bool_]) -> pd.DataFrame:
     "low_share",
 )
 @keeps_recordings
-@uses("start_ms", "end_ms")
+@uses("start_ms", "end_ms", pauses=True)
 def delivery(
     words: pd.DataFrame,
     by: By = ("transcript_id", "speaker"),
@@ -246,7 +251,8 @@ def delivery(
 ) -> pd.DataFrame:
     """Return pace, pauses, fillers, questions and low confidence of each speaker, or of other groups.
 
-    Definition: pauses are those of `pauses`: silences inside a turn of `min_pause_ms` or more.
+    Definition: pauses are those of `pauses`: silences inside a turn of `min_pause_ms` or more. If all words of a group
+    share the times of their segments (`timing` is "segment"), its pauses are not known: what rests on them is null.
 
     Source: F. Goldman-Eisler, "Psycholinguistics: experiments in spontaneous speech", 1968; H. Clark and J. Fox Tree,
     "Using uh and um in spontaneous speaking", Cognition 84, 2002; N. de Jong and T. Wempe, "Praat script to detect
@@ -263,7 +269,7 @@ def delivery(
 
     Returns:
         One row per group, sorted. Columns: those of `by`, `words` int64, `articulation_s`, `pause_s` float64 (s),
-        `words_per_minute`, `articulation_wpm` float64, `pauses` int64, `pauses_per_minute`, `mean_pause_ms` float64,
+        `words_per_minute`, `articulation_wpm` float64, `pauses` Int64, `pauses_per_minute`, `mean_pause_ms` float64,
         `fillers` int64, `fillers_per_100` float64, `questions` int64, `questions_per_100`, `low_share` float64.
 
     Raises:
@@ -274,7 +280,7 @@ def delivery(
         >>> words = pd.DataFrame({"transcript_id": "t", "speaker": "A", "text": ["Um,", "is", "it?"],
         ...                       "start_ms": [0, 1200, 1500], "end_ms": [400, 1400, 2000]})
         >>> delivery(words)[["words_per_minute", "articulation_wpm", "pauses", "fillers"]].round().values.tolist()
-        [[90.0, 150.0, 1.0, 1.0]]
+        [[90.0, 150.0, 1, 1]]
     """
     min_pause_ms = checked("min_pause_ms", min_pause_ms, MILLISECONDS)
     low = checked("low", low, Number(0, 1))
@@ -295,6 +301,7 @@ def delivery(
             "questions": text.str.endswith(_ASKS).to_numpy(np.int64),
             "_low": (sure < low).astype(np.int64),
             "_known": np.isfinite(sure).astype(np.int64),
+            "_timed": (rows["timing"] != "segment").fillna(True).astype(np.int64) if "timing" in rows.columns else 1,
         },
         index=rows.index,
     )
@@ -308,4 +315,6 @@ def delivery(
     for name in ("fillers", "questions"):
         found[f"{name}_per_100"] = 100 * ratio(found[name], found["words"])
     found["low_share"] = ratio(found["_low"], found["_known"])
+    found["pauses"] = found["pauses"].astype("Int64")
+    found.loc[found["_timed"] == 0, list(_OF_PAUSES)] = pd.NA
     return found[[*names, *_DELIVERY]]

@@ -88,7 +88,14 @@ def identifiers(ids: Ids) -> list[str]:
 
 def columns_about(name: str) -> list[str]:
     """Return the columns of `transcripts` that tell why a table has no rows."""
-    return ["transcript_id", "status", "error", *(["text"] if name == "words" else []), *REQUESTED_BY.get(name, ())]
+    return [
+        "transcript_id",
+        "status",
+        "error",
+        "audio_url",
+        *(["text"] if name == "words" else []),
+        *REQUESTED_BY.get(name, ()),
+    ]
 
 
 def why_empty(name: str, about: pa.Table, *, of_all: bool = True) -> str | None:
@@ -109,10 +116,13 @@ def why_empty(name: str, about: pa.Table, *, of_all: bool = True) -> str | None:
     if not of_all or not options or not rows or asked or any(about[o].null_count < len(rows) for o in not_flags):
         return None
     setting = options[0] if options[0] in not_flags else f"{options[0]}=True"
-    local = {"speaker_labels": ", or find them by voice with corpus.speakers.detect", "custom_topics": ""}.get(
-        options[0], f", or add it with corpus.analyze({setting})"
+    other = {"speaker_labels": "find them by voice with corpus.speakers.detect", "custom_topics": ""}.get(
+        options[0], f"add it with corpus.analyze({setting})"
     )
-    return f"no {name}: the transcripts were made without {options[0]}; transcribe them with {setting}{local}"
+    reason = f"no {name}: the transcripts were made without {options[0]}"
+    if pc.all(pc.is_null(about["audio_url"])).as_py():  # imported, so there is nothing that a service could transcribe
+        return reason + (other and f"; {other}")
+    return f"{reason}; transcribe them with {setting}" + (other and f", or {other}")
 
 
 def unfinished(name: str, without: Sequence[str]) -> str:
