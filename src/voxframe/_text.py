@@ -196,27 +196,30 @@ def split_words(text: str) -> list[str]:
     return found
 
 
-def cues(words: Iterable[Cue], chars: int = DEFAULT_CHARS, speaker: str | None = None) -> Iterator[Cue]:
+def cues(
+    words: Iterable[Cue], chars: int = DEFAULT_CHARS, speaker: str | None = None, prefix: str = ""
+) -> Iterator[Cue]:
     """Divide the words of one turn into captions that read well.
 
-    Captions end at sentences and clauses if they can, have at least two words, fit into two lines and are filled
-    evenly. A new one begins after a pause of two seconds.
+    Captions end at sentences and clauses if they can, have at least two words, fit into two lines, can be read in their
+    time and are filled evenly. A new one begins after a pause of two seconds.
 
     Args:
         words: Words in order; each may contain more than one word. A word longer than a caption is split.
+        prefix: What the text of the first caption will begin with, such as "Ada: ". It is counted, and not added.
     """
     run: list[_Piece] = []
     end = 0
     for piece in chain.from_iterable(_pieces(word, chars) for word in words):
         if run and piece.start - end >= PAUSE_MS:
-            yield from _divided(run, chars, speaker)
-            run = []
+            yield from _divided(run, chars, speaker, prefix)
+            run, prefix = [], ""
         end = max(end, piece.end) if run else piece.end
         run.append(piece)
-    yield from _divided(run, chars, speaker)
+    yield from _divided(run, chars, speaker, prefix)
 
 
-def _divided(run: list[_Piece], chars: int, speaker: str | None) -> Iterator[Cue]:
+def _divided(run: list[_Piece], chars: int, speaker: str | None, prefix: str) -> Iterator[Cue]:
     """Divide words without a long pause at the places of the lowest cost (dynamic programming over the ends)."""
     width = max(_LINE, -(-chars // 2))
     cost, start = [0.0], [0]
@@ -225,11 +228,13 @@ def _divided(run: list[_Piece], chars: int, speaker: str | None) -> Iterator[Cue
         for begin in range(end - 1, -1, -1):
             length += 1 + len(run[begin].text)
             text = f"{run[begin].text} {text}".rstrip()
+            if begin == 0:
+                length, text = length + len(prefix), prefix + text
             if length > chars and begin < end - 1:
                 break
             if begin < end - 1 and len(text) > width and not _fits(text, width):
                 continue
-            own = cost[begin] + _cost(run, begin, end, length / chars)
+            own = cost[begin] + _cost(run, begin, end, length, chars)
             if own < best:
                 best, from_ = own, begin
         cost.append(best)
@@ -248,13 +253,17 @@ def _fits(text: str, width: int) -> bool:
     return at >= 0 and len(text) - at - 1 <= width
 
 
-def _cost(run: list[_Piece], begin: int, end: int, filled: float) -> float:
-    """Return the cost of a caption: of being there, of a bad end, of a single word, and of a time too short."""
-    last = run[end - 1].text
-    ends_well = 0.0 if last.endswith(SENTENCE_ENDS) else 0.3 if last.endswith((",", ";", ":")) else 0.7
-    short = run[end - 1].end - run[begin].start < _SHORTEST_MS
+def _cost(run: list[_Piece], begin: int, end: int, length: int, chars: int) -> float:
+    """Return the cost of a caption: of being there, of a bad end, a single word, a time too short, and of haste."""
+    last, start = run[end - 1], run[begin].start
+    ends_well = 0.0 if last.text.endswith(SENTENCE_ENDS) else 0.3 if last.text.endswith((",", ";", ":")) else 0.7
+    short = last.end - start < _SHORTEST_MS
     lonely = end - begin == 1 and len(run) > 1
-    return 1 + (1 - filled) ** 2 + (ends_well if end < len(run) else 0) + 4 * lonely + 4 * short
+    needed_ms = 1000 * length / _CHARS_PER_S
+    shown_ms = max(_SHORTEST_MS, run[end].start - start) if end < len(run) else needed_ms
+    haste = min(1.0, max(0.0, needed_ms / shown_ms - 1))
+    ends_badly = ends_well if end < len(run) else 0
+    return 1 + (1 - length / chars) ** 2 + ends_badly + 4 * lonely + 4 * short + 3 * haste
 
 
 def readable(captions: Sequence[Cue]) -> Iterator[Cue]:

@@ -18,15 +18,17 @@ _word = st.tuples(
 )
 
 
-def captions(words: pd.DataFrame) -> Iterator[list[srt.Subtitle]]:
-    """Return the captions of each turn, as a parser of SRT reads them."""
-    for _, turn in words.groupby((words["speaker"] != words["speaker"].shift()).cumsum()):
-        yield list(srt.parse(export.srt(turn, speakers=False, losses=export.Losses())))
+def captions(words: pd.DataFrame, *, speakers: bool = False) -> Iterator[tuple[pd.DataFrame, list[srt.Subtitle]]]:
+    """Return the words and the captions of each turn, as a parser of SRT reads them."""
+    turns = words["utterance_idx"] if "utterance_idx" in words else words["transcript_id"]
+    for _, turn in words.groupby(turns, sort=False):
+        yield turn, list(srt.parse(export.srt(turn, speakers=speakers, losses=export.Losses())))
 
 
-def check(turn: pd.DataFrame, cues: list[srt.Subtitle]) -> None:
-    """Check the captions of one turn."""
-    assert " ".join(" ".join(cue.content.split()) for cue in cues) == " ".join(turn["text"])
+def check(turn: pd.DataFrame, cues: list[srt.Subtitle], name: str = "") -> None:
+    """Check the captions of one turn, of which the first may begin with a name."""
+    prefix = f"[{name}]: " if cues[0].content.startswith("[") else f"{name}: " if name else ""
+    assert " ".join(" ".join(cue.content.split()) for cue in cues) == prefix + " ".join(turn["text"])
     for cue, after in pairwise([*cues, None]):
         lines, length = cue.content.split("\n"), (cue.end - cue.start).total_seconds()
         assert len(lines) <= 2
@@ -35,34 +37,54 @@ def check(turn: pd.DataFrame, cues: list[srt.Subtitle]) -> None:
         assert length >= SHORTEST_S
         pause = after is None or (after.start - cue.end).total_seconds() > 0
         assert not pause or len(cue.content) / length <= SPEED + 0.1
+    if len(turn) > 1 and (turn["start_ms"] - turn["end_ms"].shift()).max() < 1000 * PAUSE_S:
+        assert all(len(cue.content.removeprefix(prefix).split()) > 1 for cue in cues)
 
 
-@pytest.mark.parametrize("name", ["interview", "panel", "call"])
-def test_captions_of_speech_read_well(name: str) -> None:
-    """Captions of the recordings of `data/` are long enough, even, and never end in a word alone."""
+@pytest.mark.parametrize("speakers", [False, True])
+@pytest.mark.parametrize("name", ["interview", "panel", "call", "meeting"])
+def test_captions_of_speech_read_well(name: str, speakers: bool) -> None:
+    """Captions of the recordings of `data/` are long enough, even, and never end in a word alone, also with names."""
     words = voxframe.load_words(f"data/payloads/{name}.json").sort_values("start_ms")
     words = words[words["channel"].fillna("1") == words["channel"].fillna("1").iloc[0]]
-    for (_, turn), cues in zip(
-        words.groupby((words["speaker"] != words["speaker"].shift()).cumsum()), captions(words), strict=True
-    ):
-        check(turn, cues)
-        if len(turn) > 1 and (turn["start_ms"] - turn["end_ms"].shift()).max() < 1000 * PAUSE_S:
-            assert all(len(cue.content.split()) > 1 for cue in cues)
+    for turn, cues in captions(words, speakers=speakers):
+        name = turn["speaker"].iloc[0]
+        name = f"channel {turn['channel'].iloc[0]}" if pd.isna(name) else name
+        check(turn, cues, name if speakers else "")
 
 
-@given(st.lists(_word, min_size=1, max_size=60))
-def test_captions_of_any_words_read_well(spoken: list[tuple[str, str, int]]) -> None:
+@given(st.lists(_word, min_size=1, max_size=60), st.sampled_from(["", "A", "Bartholomew Smith"]))
+def test_captions_of_any_words_read_well(spoken: list[tuple[str, str, int]], name: str) -> None:
     """The same holds for random words without pauses."""
     end = pd.Series([length for *_, length in spoken]).cumsum()
     words = pd.DataFrame(
         {
             "transcript_id": "t",
-            "speaker": "A",
+            "speaker": name or "A",
             "text": [a + b for a, b, _ in spoken],
             "start_ms": end.shift(fill_value=0),
             "end_ms": end,
         }
     )
-    (cues,) = captions(words)
-    check(words, cues)
-    assert len(spoken) == 1 or all(len(cue.content.split()) > 1 for cue in cues)
+    ((turn, cues),) = captions(words, speakers=bool(name))
+    check(turn, cues, name)
+
+
+_segment = st.tuples(
+    st.lists(st.text("abcdefgh", min_size=1, max_size=12), min_size=1, max_size=40),
+    st.integers(20, 6000),  # ms
+    st.sampled_from("AB"),
+    st.sampled_from([0, 0, 300, 5000]),  # ms before the next one
+)
+
+
+@given(st.lists(_segment, min_size=1, max_size=8))
+def test_captions_of_segments_without_word_times_read_well(segments: list[tuple[list[str], int, str, int]]) -> None:
+    """The same holds for segments of another engine, however short, fast or alone they are."""
+    rows, at = [], 0
+    for texts, length, speaker, pause in segments:
+        text = " ".join(texts)
+        rows.append({"text": text, "start": at / 1000, "end": (at + length) / 1000, "speaker": speaker})
+        at += length + pause
+    for turn, cues in captions(voxframe.load_words({"segments": rows}), speakers=True):
+        check(turn, cues, turn["speaker"].iloc[0])

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
 
 import pandas as pd
 
@@ -230,18 +229,14 @@ def srt(df: pd.DataFrame, *, chars: int = DEFAULT_CHARS, speakers: bool = True, 
     """
     checked("speakers", speakers, Boolean())
     with counted(losses, "srt") as lost:
-        captions = []
-        cues = list(_captions(df, "srt", chars, lost))
-        texts = [cue.text for cue, _ in cues]
+        found = _captions(df, "srt", chars, lost, prefixes=speakers)
+        captions = [cue for cue, _ in found]
         if speakers:
-            texts = with_prefixes([(cue.speaker, cue.text, begins) for cue, begins in cues], lost, carry=True)
-        for (cue, _), text in zip(cues, texts, strict=True):
-            if "-->" in text:
-                lost[_ARROWS] += 1
-            if _MARKUP_OF_PLAYERS.search(text):
-                lost[_UNESCAPED] += 1
-            captions.append(cue._replace(text=text))
-        return _text.srt(captions)
+            texts = with_prefixes([(cue.speaker, cue.text, begins) for cue, begins in found], lost, carry=True)
+            captions = [cue._replace(text=text) for cue, text in zip(captions, texts, strict=True)]
+        lost[_ARROWS] += sum("-->" in cue.text for cue in captions)
+        lost[_UNESCAPED] += sum(_MARKUP_OF_PLAYERS.search(cue.text) is not None for cue in captions)
+        return _text.srt(_shown(captions, lost))
 
 
 @takes_frames
@@ -262,30 +257,38 @@ def vtt(df: pd.DataFrame, *, chars: int = DEFAULT_CHARS, speakers: bool = True, 
     """
     checked("speakers", speakers, Boolean())
     with counted(losses, "vtt") as lost:
-        found = [*_captions(df, "vtt", chars, lost)]
+        found = _captions(df, "vtt", chars, lost)
         lost[PARTS] += sum(not begins for _, begins in found)
         captions = [cue if speakers else cue._replace(speaker=None) for cue, _ in found]
         first = next((n for n, cue in enumerate(captions) if cue.speaker), len(captions))
         lost[OTHER_NAME] += sum(cue.speaker is None for cue in captions[first:])
-        return _text.vtt(captions)
+        return _text.vtt(_shown(captions, lost))
 
 
-def _captions(df: pd.DataFrame, purpose: str, chars: int, losses: Losses) -> Iterator[tuple[Cue, bool]]:
-    """Yield captions by start time, each with True if it is the first of its turn."""
+def _captions(
+    df: pd.DataFrame, purpose: str, chars: int, losses: Losses, *, prefixes: bool = False
+) -> list[tuple[Cue, bool]]:
+    """Return captions by start time, each with True if it is the first of its turn, which may have a prefix."""
     chars = checked("chars", chars, Integer(1))
     found: list[tuple[Cue, bool]] = []
     for run in grouped(whole(df, purpose, losses)):
         words = (Cue(s.text, s.start, s.end) for s in run)
-        found += [(cue, n == 0) for n, cue in enumerate(_text.cues(words, chars, run[0].voice))]
+        prefix = f"[{run[0].voice}]: " if prefixes and run[0].voice else ""
+        found += [(cue, n == 0) for n, cue in enumerate(_text.cues(words, chars, run[0].voice, prefix))]
     found.sort(key=lambda pair: pair[0].start)
     losses[_ESTIMATED] += sum(cue.estimated for cue, _ in found)
     losses[_EMPTY_CAPTIONS] += sum(cue.end <= cue.start for cue, _ in found)
-    shown = [*_text.readable([cue for cue, _ in found])]
+    return found
+
+
+def _shown(captions: list[Cue], losses: Losses) -> list[Cue]:
+    """Return captions that are shown long enough to be read."""
+    shown = [*_text.readable(captions)]
     losses[LENGTHENED] += sum(
         cue.end > cue.start and (cue.start, cue.end) != (before.start, before.end)
-        for cue, (before, _) in zip(shown, found, strict=True)
+        for cue, before in zip(shown, captions, strict=True)
     )
-    yield from zip(shown, [begins for _, begins in found], strict=True)
+    return shown
 
 
 @takes_frames
