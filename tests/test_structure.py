@@ -1,6 +1,7 @@
 """Rules about the source as a whole that no other tool checks."""
 
 import ast
+import re
 import tomllib
 from collections import Counter
 from functools import cache
@@ -66,6 +67,24 @@ def test_no_class_inherits_to_share_code():
     """No class of the package is called a mixin."""
     classes = [node.name for tree in trees().values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     assert [name for name in classes if "Mixin" in name] == []
+
+
+def test_no_constructor_takes_corrections_names_or_people():
+    """A class of the corpus reads these from the catalog: no reader can be without them, or with outdated ones."""
+    parameters = {
+        f"{name}.{cls.name}": {arg.arg for arg in (*init.args.args, *init.args.kwonlyargs)}
+        | set(re.findall(r"\w+", " ".join(ast.unparse(arg.annotation) for arg in init.args.args[1:] if arg.annotation)))
+        for name, tree in trees().items()
+        if name.startswith("voxframe.corpus")
+        for cls in ast.walk(tree)
+        if isinstance(cls, ast.ClassDef)
+        for init in cls.body
+        if isinstance(init, ast.FunctionDef) and init.name == "__init__"
+    }
+    banned = {"corrections", "names", "people", "edits", "speakers", "metadata"}
+    banned |= {"Corrections", "NameLog", "EditLog", "SpeakerNames", "Speakers", "Metadata"}
+    assert len(parameters) > 20
+    assert {name: found & banned for name, found in parameters.items() if found & banned} == {}
 
 
 def test_import_contracts_cover_every_module():

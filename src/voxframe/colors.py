@@ -15,8 +15,8 @@ import re
 import weakref
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 #: Colours that people with any common colour blindness can tell apart: Okabe and Ito, Color Universal Design, 2008
 #: (https://jfly.uni-koeln.de/color/). Ordered by contrast on white; their yellow is darkened to be visible on white.
@@ -46,17 +46,13 @@ _CLEAREST = 6  # of the colours, which are ordered by contrast
 Kind: TypeAlias = Literal["person", "group", "term"]
 
 
-class PeopleSource(Protocol):
-    """The people of a corpus."""
-
-    def seen_together(self) -> Iterable[Mapping[str, str | None]]:
-        """Return names and speakers that are seen together, each with its label or None, always in the same order."""
-
-
 #: Index in `COLORS` or `TERM_COLORS` of each name of a kind, as long as this process lives.
 registry: dict[tuple[Kind, str], int] = {}
-#: The open corpora. They are read when a name without a colour is drawn.
-sources: weakref.WeakSet[PeopleSource] = weakref.WeakSet()
+#: For each open corpus, a function that returns names and speakers that are seen together, each with its label or None,
+#: always in the same order. It is called when a name without a colour is drawn.
+sources: weakref.WeakKeyDictionary[Any, Callable[[Any], Iterable[Mapping[str, str | None]]]] = (
+    weakref.WeakKeyDictionary()
+)
 
 
 def color_indexes(names: Sequence[object], named: Mapping[Any, Any] | None = None, kind: Kind = "person") -> list[int]:
@@ -84,8 +80,8 @@ def color_indexes(names: Sequence[object], named: Mapping[Any, Any] | None = Non
     label_of = _label_of(named or {})
     picture = {key: label_of.get(key) for key in keys if key is not None}
     if kind == "person" and any(_index(kind, *of) is None for of in picture.items()):
-        for source in list(sources):
-            _register(kind, list(source.seen_together()))
+        for corpus, seen_together in list(sources.items()):
+            _register(kind, list(seen_together(corpus)))
     _register(kind, [picture])
     indexes = _distinct({name: _index(kind, name, label) or 0 for name, label in picture.items()})
     first = len(COLORS) if kind == "term" else 0

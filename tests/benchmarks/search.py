@@ -27,13 +27,9 @@ import pyarrow as pa
 
 from tests.benchmarks.one_core import one_core
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.metadata import Metadata
-from voxframe.corpus.people import People
-from voxframe.corpus.query import Query
 from voxframe.corpus.row_reading import Located
 from voxframe.corpus.search import RowFilter, Search
 from voxframe.corpus.search.concordance import SearchQuery
-from voxframe.corpus.speakers import CurrentNames
 from voxframe.corpus.tables import NewMember
 from voxframe.schema import WORDS
 
@@ -90,10 +86,7 @@ class Corpus(Search):
 
     def __init__(self, path: Path, forms: pa.Array, transcripts: np.ndarray) -> None:
         archive = MemoryArchive(path, forms, transcripts)
-        metadata, names = Metadata(archive), CurrentNames(archive)
-        people = People(archive, metadata, names.all)
-        query = Query(archive, metadata, names, people)
-        super().__init__(archive, query, names, metadata, people)
+        super().__init__(archive)
         self.path, self.forms, self.transcripts = path, forms, transcripts
 
     def search(self, query: str, slop: int | None = None, limit: int | None = None) -> pd.DataFrame:

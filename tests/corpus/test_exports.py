@@ -15,6 +15,7 @@ import pytest
 import voxframe
 from voxframe.corpus import export
 from voxframe.corpus.job import new_job
+from voxframe.corpus.query import Query
 from voxframe.errors import CorpusError, CorpusWarning, ExportError, ExportWarning, OptionError
 from voxframe.schema import TRANSCRIPT_TABLES
 
@@ -309,24 +310,24 @@ def _payload(name: str, text: str) -> bytes:
     return json.dumps({"id": name, "status": "completed", "language_model": text, "words": words}).encode()
 
 
-def _after_table(corpus: voxframe.Corpus, monkeypatch: pytest.MonkeyPatch, change: Callable[[], None]) -> None:
+def _after_table(monkeypatch: pytest.MonkeyPatch, change: Callable[[], None]) -> None:
     """Call `change` once, when an export has read the first of its tables."""
-    read, changes = corpus._query.table, [change]
+    read, changes = Query.table, [change]
 
-    def table(name: str, *more: object, **options: object) -> pd.DataFrame:
-        found = read(name, *more, **options)
+    def table(query: Query, name: str, *more: object, **options: object) -> pd.DataFrame:
+        found = read(query, name, *more, **options)
         if changes:
             changes.pop()()
         return found
 
-    monkeypatch.setattr(corpus._query, "table", table)
+    monkeypatch.setattr(Query, "table", table)
 
 
 def test_all_tables_have_one_version_of_a_transcript(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A transcript that is replaced between the reads of two tables is the new one in all of them."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
     corpus.raw.put("a", _payload("a", "v1"))
-    _after_table(corpus, monkeypatch, lambda: corpus.raw.put("a", _payload("a", "v2")))
+    _after_table(monkeypatch, lambda: corpus.raw.put("a", _payload("a", "v2")))
     corpus.export(tmp_path / "set", tables=["transcripts", "words"])
     assert pd.read_parquet(tmp_path / "set/transcripts")["language_model"].to_list() == ["v2"]
     assert pd.read_parquet(tmp_path / "set/words")["text"].to_list() == ["v2"]
@@ -342,7 +343,7 @@ def test_a_transcript_forgotten_during_an_export_is_left_out(
         for name in "ab":
             corpus.raw.put(name, _payload(name, "word"))
         with monkeypatch.context() as patch:
-            _after_table(corpus, patch, lambda: [corpus.forget(name) for name in forgotten] and None)
+            _after_table(patch, lambda: [corpus.forget(name) for name in forgotten] and None)
             if ids is None:
                 corpus.export(tmp_path / "set", tables=["transcripts", "words"])
             else:
@@ -359,14 +360,14 @@ def test_an_export_of_transcripts_that_keep_changing_is_an_error(
 ) -> None:
     """The error says what to do, and nothing is written."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
-    read, versions = corpus._query.table, count()
+    read, versions = Query.table, count()
 
     def table(*args: object, **options: object) -> pd.DataFrame:
         corpus.raw.put("a", _payload("a", f"v{next(versions)}"))
         return read(*args, **options)
 
     corpus.raw.put("a", _payload("a", "v"))
-    monkeypatch.setattr(corpus._query, "table", table)
+    monkeypatch.setattr(Query, "table", table)
     with pytest.raises(CorpusError, match="changes all the time; stop what writes to it and try again"):
         corpus.export(tmp_path / "set", tables="words")
     assert not (tmp_path / "set").exists()

@@ -20,7 +20,7 @@ _NAMESPACES = {
         "set split merge move_boundary relabel set_time undo redo get turns word_turns history stale".split()
     ),
     "analyses": {"analyze", "undo"},
-    "metadata": {"set", "get", "to_arrow"},
+    "metadata": {"set", "get"},
     "snapshots": {"create", "open", "versions"},
     "raw": set(
         "get put original captions word_search redacted_audio responses note_response stale rebuild_tables "

@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 
 from voxframe import frames
 from voxframe.analysis.search_terms import spoken
-from voxframe.corpus.catalog import Catalog
+from voxframe.corpus.archive import Archive
 from voxframe.corpus.search import index
 from voxframe.corpus.search.concordance import SearchQuery, find_in_context
 from voxframe.corpus.search.counts import counts
 from voxframe.corpus.search.segment import spoken_of_all
-from voxframe.corpus.store import Store
 
 # What each word is compared as, by hand.
 SPOKEN = {
@@ -134,12 +133,8 @@ def small_segments():
 @settings(max_examples=40, deadline=None)
 def test_search_equals_a_plain_implementation(tmp_path_factory, small_segments, transcripts, later, query, room):
     """Phrases, wildcards and slop give the same matches while transcripts are added, removed and replaced."""
-    store = Store(tmp_path_factory.mktemp("corpus"))
-    built = index.SearchIndex(
-        Catalog(store.root, store),
-        store,
-        lambda ids: ((i, frames.transcript_tables(store.raw(i, "transcript"))["words"]) for i in ids),
-    )
+    archive = Archive(tmp_path_factory.mktemp("corpus"))
+    built, store = index.SearchIndex(archive), archive.store
     slop = None if room is None else len(query) + room
     asked = SearchQuery.check(" ".join(query), slop)
     here = {}

@@ -17,6 +17,7 @@ from tests.corpus.conftest import export, payload
 
 import voxframe
 from voxframe.corpus import snapshots
+from voxframe.corpus.query import Query
 from voxframe.errors import CorpusError, CorpusWarning
 from voxframe.schema import SCHEMA_VERSION
 
@@ -174,15 +175,15 @@ def test_a_number_that_is_taken_meanwhile_is_not_replaced(corpus: voxframe.Corpu
 def test_a_transcript_replaced_during_a_snapshot(corpus: voxframe.Corpus, monkeypatch, times: int) -> None:
     """It is read again, so that all its tables are of one payload; if it keeps changing, that is an error."""
     _fill(corpus, 1, "Old.")
-    read, texts = corpus._query.arrow, [f"New {n}." for n in range(times)]
+    read, texts = Query.arrow, [f"New {n}." for n in range(times)]
 
-    def read_and_replace(name, *arguments):
-        table = read(name, *arguments)
+    def read_and_replace(query, name, *arguments):
+        table = read(query, name, *arguments)
         if name == "words" and texts:
             _fill(corpus, 1, texts.pop())
         return table
 
-    monkeypatch.setattr(corpus._query, "arrow", read_and_replace)
+    monkeypatch.setattr(Query, "arrow", read_and_replace)
     if times > 1:
         with pytest.raises(CorpusError, match="changes all the time; stop what writes to it"):
             corpus.snapshots.create(progress=False)

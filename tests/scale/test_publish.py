@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 import voxframe
+from voxframe.corpus.query import Query
 from voxframe.errors import CorpusError, CorpusWarning, ExportError, OptionError
 from voxframe.export import open_delta
 from voxframe.export.delta import clear_delta_errors
@@ -361,14 +362,14 @@ def test_a_transcript_forgotten_meanwhile_is_not_published(tmp_path: Path, monke
     corpus, target = voxframe.Corpus(tmp_path / "corpus"), tmp_path / "published"
     for name in "ab":
         corpus.raw.put(name, _payload(name, "old"))
-    read = corpus._query.arrow
+    read = Query.arrow
 
     def arrow(*args: object, **options: object) -> object:
         if "a" in corpus:
             corpus.forget("a")
         return read(*args, **options)
 
-    monkeypatch.setattr(corpus._query, "arrow", arrow)
+    monkeypatch.setattr(Query, "arrow", arrow)
     corpus.publish(target, tables=["transcripts", "words"])
     for table in open_delta(target).values():
         assert set(table.to_pandas()["transcript_id"]) == {"b"}

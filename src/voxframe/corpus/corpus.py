@@ -22,16 +22,16 @@ from voxframe.corpus.conditions import Where, with_ids
 from voxframe.corpus.edits import Corrections
 from voxframe.corpus.export import Exporter, Publisher, apply_edits
 from voxframe.corpus.ledger import Ledger
-from voxframe.corpus.llm import Answers, Llm, LlmTexts, Refresh, Selection
+from voxframe.corpus.llm import Answers, Llm, Refresh, Selection
 from voxframe.corpus.metadata import Metadata, Wanted, wanted_names
-from voxframe.corpus.people import People
+from voxframe.corpus.people import seen_together
 from voxframe.corpus.query import Query, dask_frame
 from voxframe.corpus.raw import Raw
 from voxframe.corpus.reading import identifiers
 from voxframe.corpus.search import Search
 from voxframe.corpus.services import DefaultClient
 from voxframe.corpus.snapshots import Snapshots
-from voxframe.corpus.speakers import CurrentNames, Speakers
+from voxframe.corpus.speakers import Speakers
 from voxframe.errors import CorpusError, OptionError
 from voxframe.frames import suited
 from voxframe.validators import checked_timeout, name_list, shown
@@ -124,22 +124,19 @@ class Corpus:
         self._client = DefaultClient()
         self._archive = Archive(self.path)
         self._ledger = self._archive.ledger
-        self._names = CurrentNames(self._archive)
+        colors.sources[self._archive] = seen_together
         self.metadata = Metadata(self._archive)
-        people = People(self._archive, self.metadata, self._names.all)
-        colors.sources.add(people)
-        self.corrections = Corrections(self._archive, self._names)
-        self.speakers = Speakers(self._archive, self._names, people, self.corrections.relabel)
-        self._query = Query(self._archive, self.metadata, self._names, people)
-        self._search = Search(self._archive, self._query, self._names, self.metadata, people)
+        self.corrections = Corrections(self._archive)
+        self.speakers = Speakers(self._archive)
         self.analyses = Analyses(self._archive)
-        self.snapshots = Snapshots(self._archive, self._query, self.metadata)
-        self._exporter = Exporter(self._archive, self._query, self.metadata, self._ledger, people)
-        self._publisher = Publisher(self._archive, self._query, self.metadata)
-        self._batch = Batch(self._archive, self._ledger, self._search, self.snapshots, self._client)
-        texts = LlmTexts(self._archive, self._query, self.speakers)
-        self._llm = Llm(texts, self._search, self._ledger, self._client)
-        self.raw = Raw(self._archive, self._ledger, self._llm, self._client)
+        self.snapshots = Snapshots(self._archive)
+        self._query = Query(self._archive)
+        self._search = Search(self._archive)
+        self._exporter = Exporter(self._archive)
+        self._publisher = Publisher(self._archive)
+        self._batch = Batch(self._archive, self._search, self._client)
+        self._llm = Llm(self._archive, self._search, self._client)
+        self.raw = Raw(self._archive, self._llm, self._client)
         self.parts = Parts(self._archive, self._ledger, self._query, self._batch)
 
     def __repr__(self) -> str:

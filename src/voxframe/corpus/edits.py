@@ -23,7 +23,7 @@ from voxframe.client.response import is_unicode
 from voxframe.corpus.annotations import checked_mapping, checked_text
 from voxframe.corpus.archive import Archive, in_session
 from voxframe.corpus.catalog import clear_errors
-from voxframe.corpus.speakers import CurrentNames
+from voxframe.corpus.names import stale_names
 from voxframe.errors import OptionError
 from voxframe.frames.corrected import Corrected, correct_tables, speakers_edit
 from voxframe.frames.turn_edits import Edit, Turn, TurnEdits
@@ -44,8 +44,8 @@ class Corrections:
     A turn is named by its `utterance_idx`. If the service sent no utterances, turns are counted at changes of speaker.
     """
 
-    def __init__(self, archive: Archive, names: CurrentNames) -> None:
-        self._archive, self._names = archive, names
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
 
     def __repr__(self) -> str:
         return f"Corrections({str(self._archive.path)!r})"
@@ -426,7 +426,7 @@ class Corrections:
             for (turn, action), edit in sorted(last.items()):
                 start, was = (edit.was.start, edit.was.text) if edit.was else (None, None)
                 rows.append((transcript_id, turn, edit.value.get("text"), None, start, was, action))
-            for position, name, fingerprint in self._names.stale(transcript_id):
+            for position, name, fingerprint in stale_names(self._archive, transcript_id):
                 rows.append((transcript_id, position, None, name, *fingerprint, "name"))
         dtypes: dict[str, Any] = {"transcript_id": TEXT, "utterance_idx": "int64", "text": TEXT}
         dtypes |= {"speaker_name": TEXT, "start_ms": pd.Int64Dtype(), "was": TEXT, "action": TEXT}

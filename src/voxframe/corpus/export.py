@@ -23,8 +23,8 @@ from voxframe.corpus.conditions import PERSON
 from voxframe.corpus.edits import Corrections
 from voxframe.corpus.job import Job
 from voxframe.corpus.ledger import Ledger
-from voxframe.corpus.metadata import Metadata, Wanted, apart, chosen, join, wanted_names, without_person
-from voxframe.corpus.people import People
+from voxframe.corpus.metadata import Wanted, apart, chosen, join, metadata_table, wanted_names, without_person
+from voxframe.corpus.people import all_people
 from voxframe.corpus.query import Query
 from voxframe.corpus.services import EMBEDDED
 from voxframe.corpus.speakers import Speakers
@@ -63,16 +63,8 @@ _MAX_RECORDING = 2**31 - 1  # bytes of a value in Arrow's binary type
 class Exporter:
     """Writes the transcripts of a corpus to files."""
 
-    def __init__(
-        self,
-        archive: Archive,
-        query: Query,
-        metadata: Metadata,
-        ledger: Ledger,
-        people: People,
-    ) -> None:
-        self._archive, self._query, self._metadata, self._ledger = archive, query, metadata, ledger
-        self._people = people
+    def __init__(self, archive: Archive) -> None:
+        self._archive, self._query = archive, Query(archive)
 
     def export(
         self,
@@ -193,7 +185,7 @@ class Exporter:
         parts = self._parts(
             selected, names, about, pii, types, by_person=by_person, corrected=corrected, asked=ids is not None
         )
-        jobs = _jobs(self._ledger, selected)
+        jobs = _jobs(self._archive.ledger, selected)
         card = _started_card(self._archive.path, jobs, license)
         card.source += "; corrections are applied" if corrected else "; the text of the service, without corrections"
         card.redaction = _redaction(pii, None if pii_types is None else types)
@@ -271,7 +263,7 @@ class Exporter:
         """Return the metadata of all transcripts, and the names of the requested columns and of those added if any."""
         if not (metadata or added):
             return None
-        about = self._metadata.to_arrow(ids)
+        about = metadata_table(self._archive, ids)
         return about, _columns(about, metadata, added)
 
     def _parts(
@@ -301,7 +293,8 @@ class Exporter:
 
         def read_steadily(batch: list[str]) -> dict[str, pd.DataFrame]:
             views = dict.fromkeys(_views(needed), batch)
-            return self._archive.unchanged(views, lambda: read(batch), self._people.all if by_person else dict)
+            people = partial(all_people, self._archive) if by_person else dict
+            return self._archive.unchanged(views, lambda: read(batch), people)
 
         batches = (ids[at : at + _AT_A_TIME] for at in range(0, len(ids), _AT_A_TIME))
         is_empty = True
@@ -448,8 +441,8 @@ class Publication:
 class Publisher:
     """Writes a corpus as Delta tables."""
 
-    def __init__(self, archive: Archive, query: Query, metadata: Metadata) -> None:
-        self._archive, self._query, self._metadata = archive, query, metadata
+    def __init__(self, archive: Archive) -> None:
+        self._archive, self._query = archive, Query(archive)
 
     def publish(
         self,
@@ -558,7 +551,7 @@ class Publisher:
 
     def _about(self, partition_by: Sequence[str], metadata: Wanted, delta: DeltaTarget) -> pa.Table:
         """Return the metadata columns to publish, with `transcript_id`."""
-        about = self._metadata.to_arrow()
+        about = metadata_table(self._archive)
         reserved = {column for table in CORPUS_TABLES.values() for column in table.names} - {*RECORDING_COLUMNS}
         for name, kind in delta.partition_columns().items():
             if name in partition_by and name not in {*reserved, *about.column_names}:

@@ -21,11 +21,11 @@ from voxframe.corpus.archive import Archive, MissingTranscriptError
 from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.citations import PREAMBLE, NumberedPassage, cite
 from voxframe.corpus.ledger import CachedAnswer, Ledger, cache_key
+from voxframe.corpus.names import valid_names
 from voxframe.corpus.query import Query
 from voxframe.corpus.search import RowFilter, Search
 from voxframe.corpus.search.concordance import SearchQuery
 from voxframe.corpus.services import EMBEDDED, DefaultClient
-from voxframe.corpus.speakers import Speakers
 from voxframe.errors import BadRequestError, LostAnswerError, NotFoundError, OptionError, ServiceError
 from voxframe.frames.responses import response_table
 from voxframe.options import LLM_HOURS, LLM_INPUT_DEFAULT, LLM_TRANSCRIPTS
@@ -86,8 +86,9 @@ class Llm:
     not create them.
     """
 
-    def __init__(self, texts: LlmTexts, search: Search, ledger: Ledger, default_client: DefaultClient) -> None:
-        self._texts, self._search, self._ledger, self._default_client = texts, search, ledger, default_client
+    def __init__(self, archive: Archive, search: Search, default_client: DefaultClient) -> None:
+        self._texts, self._search, self._ledger = LlmTexts(archive), search, archive.ledger
+        self._default_client = default_client
 
     def run(
         self,
@@ -302,8 +303,8 @@ class LlmBatch:
 class LlmTexts:
     """Splits selections of transcripts into batches that fit into one request."""
 
-    def __init__(self, archive: Archive, query: Query, speakers: Speakers) -> None:
-        self._archive, self._query, self._speakers = archive, query, speakers
+    def __init__(self, archive: Archive) -> None:
+        self._archive, self._query = archive, Query(archive)
 
     def kept(self, ids: Iterable[str]) -> AbstractContextManager[object]:
         """Return a context manager that keeps transcripts from being deleted; see `Archive.kept`."""
@@ -323,8 +324,7 @@ class LlmTexts:
         table = table[table["transcript_id"].isin(spoken)]
         if table.empty:
             raise OptionError(f"the selected transcripts of the corpus {self._archive.path} contain no speech")
-        named = {*self._speakers.get(table["transcript_id"])["transcript_id"]}
-        named |= self._archive.edits.hashes().keys()
+        named = {i for i, names in valid_names(self._archive).items() if names} | self._archive.edits.hashes().keys()
         lengths = (table["audio_duration_s"].fillna(0) / 3600).tolist()
         hours: dict[str, float] = dict(zip(table["transcript_id"].tolist(), lengths, strict=True))
         groups = split_by_limits({i: h for i, h in hours.items() if i not in named})

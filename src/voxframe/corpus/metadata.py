@@ -34,7 +34,6 @@ class Metadata:
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
-        self._ledger = archive.ledger
 
     def __repr__(self) -> str:
         return f"Metadata({str(self._archive.path)!r})"
@@ -75,7 +74,7 @@ class Metadata:
         }
         with clear_errors(self._archive.path):
             is_there = self._archive.path.is_dir()
-            unknown = self._ledger.set_metadata(rows, self._archive.has) if is_there else list(rows)
+            unknown = self._archive.ledger.set_metadata(rows, self._archive.has) if is_there else list(rows)
         if unknown:
             raise CorpusError(
                 f"{quantity(len(unknown), 'transcript')} not found in the corpus {self._archive.path}, such as "
@@ -95,25 +94,7 @@ class Metadata:
             datetime64.
         """
         self._archive.report_missing()
-        return to_frame(self.to_arrow(ids if ids is None else self._archive.known(ids)))
-
-    def to_arrow(self, ids: str | Iterable[str] | None = None) -> pa.Table:
-        """Return the metadata of recordings as an Arrow table; see `get`.
-
-        The type of a column depends on its values of all recordings, so that all selections of them have the same.
-        """
-        selected = self._archive.ids() if ids is None else self._archive.recordings.ids(ids)
-        with clear_errors(self._archive.path):
-            about = self._archive.recordings.table(selected)
-            rows: dict[str, dict[str, Any]] = {}
-            for transcript_id, text in self._ledger.metadata():
-                rows.setdefault(transcript_id, {}).update(metadata_from_json(text))
-        names = list(dict.fromkeys(n for row in rows.values() for n in row if n not in RECORDING_COLUMNS))
-        places = {transcript_id: place for place, transcript_id in enumerate(rows)}
-        order = pa.array([places.get(i, len(rows)) for i in selected], pa.int64())
-        for name, column in typed([*rows.values(), {}], names).items():  # the last one is of those without metadata
-            about = about.append_column(name, column.take(order))
-        return about
+        return to_frame(metadata_table(self._archive, ids if ids is None else self._archive.known(ids)))
 
     def _by_id(self, about: object) -> pd.DataFrame:
         """Return columns to set with their `transcript_id`, after checking them."""
@@ -137,6 +118,25 @@ class Metadata:
             )
         values = about.drop(columns=[name for name in RECORDING_COLUMNS if name in about.columns])
         return values.assign(**{_ID: ids})
+
+
+def metadata_table(archive: Archive, ids: str | Iterable[str] | None = None) -> pa.Table:
+    """Return the metadata of recordings as an Arrow table; see `Metadata.get`.
+
+    The type of a column depends on its values of all recordings, so that all selections of them have the same.
+    """
+    selected = archive.ids() if ids is None else archive.recordings.ids(ids)
+    with clear_errors(archive.path):
+        about = archive.recordings.table(selected)
+        rows: dict[str, dict[str, Any]] = {}
+        for transcript_id, text in archive.ledger.metadata():
+            rows.setdefault(transcript_id, {}).update(metadata_from_json(text))
+    names = list(dict.fromkeys(n for row in rows.values() for n in row if n not in RECORDING_COLUMNS))
+    places = {transcript_id: place for place, transcript_id in enumerate(rows)}
+    order = pa.array([places.get(i, len(rows)) for i in selected], pa.int64())
+    for name, column in typed([*rows.values(), {}], names).items():  # the last one is of those without metadata
+        about = about.append_column(name, column.take(order))
+    return about
 
 
 def is_named(name: str, columns: Sequence[str] | None, where: Where | None, metadata: Wanted) -> bool:

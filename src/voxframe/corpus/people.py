@@ -17,11 +17,12 @@ from voxframe import analysis
 from voxframe._arrow import DTYPES, takes_frames
 from voxframe.analysis.recordings import as_a_part
 from voxframe.analysis.speaker_turns import TEXT, speaker_labels
-from voxframe.corpus.annotations import SpeakerNames, checked_text
+from voxframe.corpus.annotations import checked_text, with_names
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.conditions import PERSON
-from voxframe.corpus.metadata import Metadata
+from voxframe.corpus.metadata import metadata_table
+from voxframe.corpus.names import valid_names
 from voxframe.corpus.reading import Ids, to_frame
 from voxframe.errors import CorpusError, OptionError
 from voxframe.validators import shown
@@ -37,182 +38,186 @@ _PERSON = ("the name of a person", 200)  # description and maximum number of cha
 _AT_A_TIME = 64  # transcripts in memory
 
 
-class People:
-    """The people of a corpus. `Speakers` describes the methods."""
+@takes_frames
+def assign_people(
+    archive: Archive, people: Assignment, by: Literal["name", "metadata"] | None, ids: Ids | None
+) -> None:
+    """Assign people to labels, as one change."""
+    if by not in (None, "name", "metadata"):
+        raise OptionError(f"by must be 'name', 'metadata', 'voice' or None, got {shown(by)}")
+    table = people_table(archive, ids)
+    if by == "name":
+        assigned = _by_name(table, people)
+    elif by == "metadata":
+        assigned = _by_metadata(archive, table, people)
+    elif isinstance(people, pd.DataFrame):
+        assigned = _by_table(archive, table, people)
+    elif callable(people):
+        about = _about(archive, table).set_index("transcript_id")
+        about = table.join(about.drop(columns=about.columns.intersection(table.columns)), on="transcript_id")
+        rows: list[dict[str, Any]] = about.astype(object).where(about.notna(), None).to_dict("records")  # type: ignore[assignment]
+        assigned = [(row["transcript_id"], row["speaker"], people(row)) for row in rows]
+        assigned = [row for row in assigned if row[2] is not None]
+    else:
+        raise OptionError(
+            'people are assigned with by="name", by="voice", by="metadata" and {label: column}, a DataFrame with '
+            "the columns transcript_id, speaker and person, or a function of a row"
+        )
+    existing, change = all_people(archive), Assigned()
+    for transcript_id, label, person in assigned:
+        name = checked_text(person, *_PERSON)
+        if existing.get(transcript_id, {}).get(label) != name:
+            change.setdefault(transcript_id, {})[label] = name
+    with clear_errors(archive.path), archive.catalog.writing() as tx:
+        (n,) = tx.rows("SELECT coalesce(max(change), -1) + 1 FROM people")[0]
+        # `forget` removes the payload first and people later, so nothing is left of what is deleted meanwhile
+        here = {transcript_id: of for transcript_id, of in change.items() if archive.has(transcript_id)}
+        rows = [{"change": n, "transcript_id": i, "labels": json.dumps(of)} for i, of in here.items()]
+        tx.put("people", rows)
 
-    def __init__(
-        self,
-        archive: Archive,
-        metadata: Metadata,
-        names: Callable[[], Mapping[str, SpeakerNames]],
-    ) -> None:
-        self._archive, self._metadata, self._names = archive, metadata, names
 
-    @takes_frames
-    def assign(self, people: Assignment, by: Literal["name", "metadata"] | None, ids: Ids | None) -> None:
-        """Assign people to labels, as one change."""
-        if by not in (None, "name", "metadata"):
-            raise OptionError(f"by must be 'name', 'metadata', 'voice' or None, got {shown(by)}")
-        table = self.table(ids)
-        if by == "name":
-            assigned = _by_name(table, people)
-        elif by == "metadata":
-            assigned = self._by_metadata(table, people)
-        elif isinstance(people, pd.DataFrame):
-            assigned = self._by_table(table, people)
-        elif callable(people):
-            about = self._about(table).set_index("transcript_id")
-            about = table.join(about.drop(columns=about.columns.intersection(table.columns)), on="transcript_id")
-            rows: list[dict[str, Any]] = about.astype(object).where(about.notna(), None).to_dict("records")  # type: ignore[assignment]
-            assigned = [(row["transcript_id"], row["speaker"], people(row)) for row in rows]
-            assigned = [row for row in assigned if row[2] is not None]
-        else:
-            raise OptionError(
-                'people are assigned with by="name", by="voice", by="metadata" and {label: column}, a DataFrame with '
-                "the columns transcript_id, speaker and person, or a function of a row"
-            )
-        existing, change = self.all(), Assigned()
-        for transcript_id, label, person in assigned:
-            name = checked_text(person, *_PERSON)
-            if existing.get(transcript_id, {}).get(label) != name:
-                change.setdefault(transcript_id, {})[label] = name
-        with clear_errors(self._archive.path), self._archive.catalog.writing() as tx:
-            (n,) = tx.rows("SELECT coalesce(max(change), -1) + 1 FROM people")[0]
-            # `forget` removes the payload first and people later, so nothing is left of what is deleted meanwhile
-            here = {transcript_id: of for transcript_id, of in change.items() if self._archive.has(transcript_id)}
-            rows = [{"change": n, "transcript_id": i, "labels": json.dumps(of)} for i, of in here.items()]
-            tx.put("people", rows)
+def undo_people(archive: Archive) -> None:
+    """Revert the last change."""
+    with clear_errors(archive.path), archive.catalog.writing() as tx:
+        (n,) = tx.rows("SELECT max(change) FROM people")[0]
+        if n is None:
+            raise OptionError("no people were assigned, so there is no change to undo")
+        tx.drop("people", change=n)
 
-    def undo(self) -> None:
-        """Revert the last change."""
-        with clear_errors(self._archive.path), self._archive.catalog.writing() as tx:
-            (n,) = tx.rows("SELECT max(change) FROM people")[0]
-            if n is None:
-                raise OptionError("no people were assigned, so there is no change to undo")
-            tx.drop("people", change=n)
 
-    def all(self) -> dict[str, dict[str, str]]:
-        """Return the person of each label that has one, by transcript id and label."""
-        people: dict[str, dict[str, str]] = {}
-        for transcript_id, text in self._archive.catalog.rows(
-            "SELECT transcript_id, labels FROM people ORDER BY change"
-        ):
-            of_transcript = people.setdefault(transcript_id, {})
+def all_people(archive: Archive) -> dict[str, dict[str, str]]:
+    """Return the person of each label that has one, by transcript id and label."""
+    people: dict[str, dict[str, str]] = {}
+    for transcript_id, text in archive.catalog.rows("SELECT transcript_id, labels FROM people ORDER BY change"):
+        of_transcript = people.setdefault(transcript_id, {})
+        with contextlib.suppress(ValueError, AttributeError):  # of a later version
+            for label, person in json.loads(text).items():
+                of_transcript.pop(label, None)
+                if person is not None:
+                    of_transcript[label] = person
+    return people
+
+
+def seen_together(archive: Archive) -> list[dict[str, str | None]]:
+    """Return the names and people given to each recording, the oldest first, then the labels of each recording.
+
+    A name has its label if it has one. Labels are read from the tables, in the order in which they were written.
+    """
+    together: list[dict[str, str | None]] = []
+    with contextlib.suppress(OSError, CorpusError):  # a plot does not need the corpus
+        for names in archive.names.every_state():
+            label_of = {name: label for label, name in reversed([*names.speakers.items()])}
+            together.append(dict.fromkeys(names.turns.values()) | label_of)
+        for (text,) in archive.catalog.rows("SELECT labels FROM people ORDER BY change, transcript_id"):
             with contextlib.suppress(ValueError, AttributeError):  # of a later version
-                for label, person in json.loads(text).items():
-                    of_transcript.pop(label, None)
-                    if person is not None:
-                        of_transcript[label] = person
-        return people
+                together.append({person: label for label, person in json.loads(text).items() if person is not None})
+        labels: dict[str, dict[str, str | None]] = {}
+        for transcript_id, label in archive.stored_labels():
+            labels.setdefault(transcript_id, {})[label] = None
+        together.extend(labels.values())
+    return together
 
-    def seen_together(self) -> list[dict[str, str | None]]:
-        """Return the names and people given to each recording, the oldest first, then the labels of each recording.
 
-        A name has its label if it has one. Labels are read from the tables, in the order in which they were written.
-        """
-        together: list[dict[str, str | None]] = []
-        with contextlib.suppress(OSError, CorpusError):  # a plot does not need the corpus
-            for names in self._archive.names.every_state():
-                label_of = {name: label for label, name in reversed([*names.speakers.items()])}
-                together.append(dict.fromkeys(names.turns.values()) | label_of)
-            for (text,) in self._archive.catalog.rows("SELECT labels FROM people ORDER BY change, transcript_id"):
-                with contextlib.suppress(ValueError, AttributeError):  # of a later version
-                    together.append({person: label for label, person in json.loads(text).items() if person is not None})
-            labels: dict[str, dict[str, str | None]] = {}
-            for transcript_id, label in self._archive.stored_labels():
-                labels.setdefault(transcript_id, {})[label] = None
-            together.extend(labels.values())
-        return together
+def people_of_rows(archive: Archive, rows: pd.DataFrame) -> pd.Series[Any]:
+    """Return the person of each row; null if its label has none."""
+    label = speaker_labels(rows).astype(object)
+    if "utterance_idx" in rows.columns:
+        turns = {(i, n): who for i, names in valid_names(archive).items() for n, who in names.turns.items()}
+        if turns:
+            keys = pd.MultiIndex.from_arrays([rows["transcript_id"], rows["utterance_idx"]])
+            corrected = pd.Series(keys.map(turns), index=rows.index, dtype=object)
+            label = corrected.where(corrected.notna(), label)
+    people = [(i, who, person) for i, of in all_people(archive).items() for who, person in of.items()]
+    table = pd.DataFrame(people, columns=["transcript_id", "label", "person"]).astype(object)
+    pairs = pd.DataFrame({"transcript_id": rows["transcript_id"].astype(object), "label": label})
+    of_rows = pairs.merge(table, how="left", on=["transcript_id", "label"])["person"]
+    return pd.Series(of_rows.astype(TEXT).array, index=rows.index, name="person")
 
-    def of_rows(self, rows: pd.DataFrame) -> pd.Series[Any]:
-        """Return the person of each row; null if its label has none."""
-        label = speaker_labels(rows).astype(object)
-        if "utterance_idx" in rows.columns:
-            turns = {(i, n): who for i, names in self._names().items() for n, who in names.turns.items()}
-            if turns:
-                keys = pd.MultiIndex.from_arrays([rows["transcript_id"], rows["utterance_idx"]])
-                corrected = pd.Series(keys.map(turns), index=rows.index, dtype=object)
-                label = corrected.where(corrected.notna(), label)
-        people = [(i, who, person) for i, of in self.all().items() for who, person in of.items()]
-        table = pd.DataFrame(people, columns=["transcript_id", "label", "person"]).astype(object)
-        pairs = pd.DataFrame({"transcript_id": rows["transcript_id"].astype(object), "label": label})
-        of_rows = pairs.merge(table, how="left", on=["transcript_id", "label"])["person"]
-        return pd.Series(of_rows.astype(TEXT).array, index=rows.index, name="person")
 
-    def add_to(self, rows: pa.Table) -> pa.Table:
-        """Return rows of a table with speakers, with the column `person`."""
-        keys = rows.select([name for name in _OF_ROWS if name in rows.column_names])
-        people = self.of_rows(keys.to_pandas(types_mapper=DTYPES.get)) if self.all() else None
-        values = pa.nulls(len(rows), PERSON.type) if people is None else pa.array(people, PERSON.type, from_pandas=True)
-        return rows.append_column(PERSON, values)
+def add_people(archive: Archive, rows: pa.Table) -> pa.Table:
+    """Return rows of a table with speakers, with the column `person`."""
+    keys = rows.select([name for name in _OF_ROWS if name in rows.column_names])
+    people = people_of_rows(archive, keys.to_pandas(types_mapper=DTYPES.get)) if all_people(archive) else None
+    values = pa.nulls(len(rows), PERSON.type) if people is None else pa.array(people, PERSON.type, from_pandas=True)
+    return rows.append_column(PERSON, values)
 
-    def table(self, ids: Ids | None = None) -> pd.DataFrame:
-        """Return one row per transcript and label."""
-        self._archive.report_missing()
-        selected = self._archive.ids() if ids is None else self._archive.recordings.ids(ids)
-        batches = [*self._archive.batches("utterances", selected, _AT_A_TIME)] or [[]]
-        table = pd.concat([self._talk_time(batch) for batch in batches], ignore_index=True)
-        place = {transcript_id: n for n, transcript_id in enumerate(selected)}
-        table = table.sort_values("transcript_id", key=lambda ids: ids.map(place), kind="stable", ignore_index=True)
-        names, people = self._names(), self.all()
-        keys = list(zip(table["transcript_id"], table["speaker"], strict=True))
-        about = self._archive.recordings.table(table["transcript_id"].unique().tolist()).to_pandas()
-        recordings = dict(zip(about["transcript_id"], about["recording"], strict=True))
-        columns = {
-            "recording": [recordings[i] for i, _ in keys],
-            "speaker_name": [names[i].speakers.get(label) if i in names else None for i, label in keys],
-            "person": [people.get(i, {}).get(label) for i, label in keys],
-        }
-        table = table.assign(**{name: pd.array(values, dtype=TEXT) for name, values in columns.items()})
-        return table[["transcript_id", "recording", "speaker", "speaker_name", "person", "talk_s", "turns"]]
 
-    def _talk_time(self, ids: Sequence[str]) -> pd.DataFrame:
-        """Return the talk time of the labels of transcripts: of turns, else of words."""
-        turns = self._rows("utterances", ids)
-        spoken = {*turns["transcript_id"]}
-        words = self._rows("words", [i for i in ids if i not in spoken])
-        with as_a_part():
-            talk = [analysis.talk_time(rows) for rows in (turns, words) if len(rows)] or [analysis.talk_time(turns)]
-        table = pd.concat(talk, ignore_index=True)
-        return table.loc[table["speaker"].notna(), ["transcript_id", "speaker", "talk_s", "turns"]]
+def named_rows(archive: Archive, rows: pa.Table) -> pa.Table:
+    """Return rows of words or sentences with the columns `speaker_name` and `person`."""
+    return add_people(archive, with_names(rows, valid_names(archive)))
 
-    def _rows(self, name: str, ids: Sequence[str]) -> pd.DataFrame:
-        """Return rows of transcripts as they are now, without names of speakers."""
-        return to_frame(name, self._archive.read(name, ids)[0])
 
-    def _about(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return the metadata of the transcripts of a table."""
-        about = self._metadata.to_arrow(table["transcript_id"].unique())
-        frame: pd.DataFrame = about.to_pandas(types_mapper=DTYPES.get)
-        return frame
+def people_table(archive: Archive, ids: Ids | None = None) -> pd.DataFrame:
+    """Return one row per transcript and label."""
+    archive.report_missing()
+    selected = archive.ids() if ids is None else archive.recordings.ids(ids)
+    batches = [*archive.batches("utterances", selected, _AT_A_TIME)] or [[]]
+    table = pd.concat([_talk_time(archive, batch) for batch in batches], ignore_index=True)
+    place = {transcript_id: n for n, transcript_id in enumerate(selected)}
+    table = table.sort_values("transcript_id", key=lambda ids: ids.map(place), kind="stable", ignore_index=True)
+    names, people = valid_names(archive), all_people(archive)
+    keys = list(zip(table["transcript_id"], table["speaker"], strict=True))
+    recordings = archive.recordings.names(table["transcript_id"].unique().tolist())
+    columns: dict[str, list[str | None]] = {
+        "recording": [recordings[i] for i, _ in keys],
+        "speaker_name": [names[i].speakers.get(label) if i in names else None for i, label in keys],
+        "person": [people.get(i, {}).get(label) for i, label in keys],
+    }
+    table = table.assign(**{name: pd.array(values, dtype=TEXT) for name, values in columns.items()})
+    return table[["transcript_id", "recording", "speaker", "speaker_name", "person", "talk_s", "turns"]]
 
-    def _by_metadata(self, table: pd.DataFrame, columns: Assignment) -> list[tuple[str, str, str | None]]:
-        about = self._about(table)
-        if not isinstance(columns, Mapping) or not columns:
-            raise OptionError('by="metadata" needs the metadata column of each label, such as {"A": "agent"}')
-        if unknown := [column for column in columns.values() if column not in about.columns]:
-            available = ", ".join(about.columns.drop("transcript_id"))
-            raise OptionError(f"there is no metadata column {unknown[0]!r}; the columns are: {available}")
-        people: dict[str, Any] = {row["transcript_id"]: row for row in about.to_dict("records")}
-        return [
-            (i, label, str(person))
-            for i, label in zip(table["transcript_id"], table["speaker"], strict=True)
-            if label in columns and pd.notna(person := people[i][columns[label]])
-        ]
 
-    def _by_table(self, table: pd.DataFrame, people: pd.DataFrame) -> list[tuple[str, str, str | None]]:
-        key = "transcript_id" if "transcript_id" in people.columns else "recording"
-        if not {key, "speaker", "person"} <= {*people.columns}:
-            raise OptionError("a table of people needs the columns transcript_id or recording, speaker and person")
-        pairs = {*zip(table["transcript_id"], table["speaker"], strict=True)}
-        assigned = []
-        for recording, label, person in zip(people[key], people["speaker"], people["person"], strict=True):
-            transcript_id = self._archive.recordings.id(recording)
-            if (transcript_id, label) not in pairs:
-                labels = ", ".join(table.loc[table["transcript_id"] == transcript_id, "speaker"]) or "no speakers"
-                raise OptionError(f"{recording!r} has no speaker {label!r}; it has {labels}")
-            assigned.append((transcript_id, label, None if pd.isna(person) else person))
-        return assigned
+def _talk_time(archive: Archive, ids: Sequence[str]) -> pd.DataFrame:
+    """Return the talk time of the labels of transcripts: of turns, else of words."""
+    turns = _rows(archive, "utterances", ids)
+    spoken = {*turns["transcript_id"]}
+    words = _rows(archive, "words", [i for i in ids if i not in spoken])
+    with as_a_part():
+        talk = [analysis.talk_time(rows) for rows in (turns, words) if len(rows)] or [analysis.talk_time(turns)]
+    table = pd.concat(talk, ignore_index=True)
+    return table.loc[table["speaker"].notna(), ["transcript_id", "speaker", "talk_s", "turns"]]
+
+
+def _rows(archive: Archive, name: str, ids: Sequence[str]) -> pd.DataFrame:
+    """Return rows of transcripts as they are now, without names of speakers."""
+    return to_frame(name, archive.read(name, ids)[0])
+
+
+def _about(archive: Archive, table: pd.DataFrame) -> pd.DataFrame:
+    """Return the metadata of the transcripts of a table."""
+    about = metadata_table(archive, table["transcript_id"].unique())
+    frame: pd.DataFrame = about.to_pandas(types_mapper=DTYPES.get)
+    return frame
+
+
+def _by_metadata(archive: Archive, table: pd.DataFrame, columns: Assignment) -> list[tuple[str, str, str | None]]:
+    about = _about(archive, table)
+    if not isinstance(columns, Mapping) or not columns:
+        raise OptionError('by="metadata" needs the metadata column of each label, such as {"A": "agent"}')
+    if unknown := [column for column in columns.values() if column not in about.columns]:
+        available = ", ".join(about.columns.drop("transcript_id"))
+        raise OptionError(f"there is no metadata column {unknown[0]!r}; the columns are: {available}")
+    people: dict[str, Any] = {row["transcript_id"]: row for row in about.to_dict("records")}
+    return [
+        (i, label, str(person))
+        for i, label in zip(table["transcript_id"], table["speaker"], strict=True)
+        if label in columns and pd.notna(person := people[i][columns[label]])
+    ]
+
+
+def _by_table(archive: Archive, table: pd.DataFrame, people: pd.DataFrame) -> list[tuple[str, str, str | None]]:
+    key = "transcript_id" if "transcript_id" in people.columns else "recording"
+    if not {key, "speaker", "person"} <= {*people.columns}:
+        raise OptionError("a table of people needs the columns transcript_id or recording, speaker and person")
+    pairs = {*zip(table["transcript_id"], table["speaker"], strict=True)}
+    assigned = []
+    for recording, label, person in zip(people[key], people["speaker"], people["person"], strict=True):
+        transcript_id = archive.recordings.id(recording)
+        if (transcript_id, label) not in pairs:
+            labels = ", ".join(table.loc[table["transcript_id"] == transcript_id, "speaker"]) or "no speakers"
+            raise OptionError(f"{recording!r} has no speaker {label!r}; it has {labels}")
+        assigned.append((transcript_id, label, None if pd.isna(person) else person))
+    return assigned
 
 
 def _by_name(table: pd.DataFrame, people: Assignment) -> list[tuple[str, str, str | None]]:

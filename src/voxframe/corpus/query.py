@@ -18,10 +18,10 @@ import pyarrow.dataset as ds
 from voxframe.corpus import conditions, reading
 from voxframe.corpus.archive import Archive, MissingTranscriptError, changing, in_session
 from voxframe.corpus.conditions import Where
-from voxframe.corpus.metadata import Metadata, Wanted, is_named, wanted_names, with_metadata, without_person
-from voxframe.corpus.people import People
+from voxframe.corpus.metadata import Wanted, is_named, metadata_table, wanted_names, with_metadata, without_person
+from voxframe.corpus.names import add_names, valid_names
+from voxframe.corpus.people import add_people
 from voxframe.corpus.row_reading import Located
-from voxframe.corpus.speakers import CurrentNames
 from voxframe.corpus.store import EXPORTS
 from voxframe.corpus.tables import KINDS, PartDamagedError, PartReplacedError
 from voxframe.corpus.views import DamageError, View, lazy_frame, run_sql
@@ -81,8 +81,8 @@ def _repeated(read: _Read) -> _Read:
 class Query:
     """Reads tables over many transcripts. The callers warn if there is no corpus, once per call."""
 
-    def __init__(self, archive: Archive, metadata: Metadata, names: CurrentNames, people: People) -> None:
-        self._archive, self._metadata, self._names, self._people = archive, metadata, names, people
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
 
     @in_session
     def tables(self, transcript_id: str, *, corrected: bool = True) -> dict[str, pd.DataFrame]:
@@ -139,7 +139,7 @@ class Query:
             if DERIVED.name in table.column_names:
                 place, values = table.column_names.index(DERIVED.name), pc.fill_null(table[DERIVED.name], False)
                 table = table.set_column(place, DERIVED.name, values)
-        return self._archive.recordings.add_to(self._names.add_to(table), name)
+        return self._archive.recordings.add_to(add_names(self._archive, table), name)
 
     @_repeated
     def table(
@@ -174,7 +174,7 @@ class Query:
         selected = self._select(name, ids)
         if not is_named(name, columns, where, about_columns):
             return read(selected, columns, where)
-        about = self._metadata.to_arrow(selected)
+        about = metadata_table(self._archive, selected)
         frame = with_metadata(read, name, about, columns=columns, where=where, metadata=about_columns)
         if person and _PERSON not in (names or ()):  # the last column
             frame.insert(frame.shape[1] - 1, _PERSON, frame.pop(_PERSON))
@@ -258,7 +258,8 @@ class Query:
 
         def complete(rows: pa.Table) -> pa.Table:
             rows = self.complete(name, rows) if needed & added else rows
-            return self._people.add_to(rows) if _PERSON in needed and "speaker" in rows.column_names else rows
+            is_asked = _PERSON in needed and "speaker" in rows.column_names
+            return add_people(self._archive, rows) if is_asked else rows
 
         def choose(rows: pa.Table) -> pa.Table:
             return (complete(rows) if of_condition & added else rows).filter(condition)
@@ -344,7 +345,7 @@ class Query:
         """Run a DuckDB query; `further` are functions that return further tables, by name."""
         tables = [*TRANSCRIPT_TABLES, *EXPORTS]
         # Every table has `recording`; twice, it would be ambiguous after a join.
-        further = {"metadata": lambda: self._metadata.to_arrow().drop_columns("recording"), **further}
+        further = {"metadata": lambda: metadata_table(self._archive).drop_columns("recording"), **further}
         for _ in range(_TRIES):  # files are replaced meanwhile
             try:
                 frame = run_sql(query, parameters, tables, self._view, further, external=external, timeout_s=timeout_s)
@@ -378,7 +379,7 @@ class Query:
         recordings = self._archive.recordings.table(selected)
         if SPEAKER_NAME not in CORPUS_TABLES[name].columns:
             return View(rows, recordings, None)
-        key, names = list(TABLES[name].key), self._names.all()
+        key, names = list(TABLES[name].key), valid_names(self._archive)
         named = self.arrow(name, [i for i in selected if i in names], [*key, "speaker", SPEAKER_NAME.name])
         differs = pc.fill_null(pc.not_equal(named["speaker"], named[SPEAKER_NAME.name]), True)
         return View(rows, recordings, named.filter(differs).select([*key, SPEAKER_NAME.name]))
@@ -483,6 +484,4 @@ def _partition(
 @lru_cache(maxsize=8)
 def _query(path: Path) -> Query:
     """Return the reader of a corpus, one per process: it keeps the manifests that it has read."""
-    archive = Archive(path)
-    metadata, names = Metadata(archive), CurrentNames(archive)
-    return Query(archive, metadata, names, People(archive, metadata, names.all))
+    return Query(Archive(path))

@@ -21,7 +21,7 @@ from voxframe._text import quantity
 from voxframe.client import results
 from voxframe.corpus.archive import Archive, MissingTranscriptError
 from voxframe.corpus.catalog import clear_errors
-from voxframe.corpus.ledger import Ledger, cache_key
+from voxframe.corpus.ledger import cache_key
 from voxframe.corpus.llm import Llm
 from voxframe.corpus.opening import read_file
 from voxframe.corpus.records import decoded
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 class Raw:
     """Responses of the service as received, and the files derived from them, as `corpus.raw`."""
 
-    def __init__(self, archive: Archive, ledger: Ledger, llm: Llm, default_client: DefaultClient) -> None:
-        self._archive, self._ledger, self._llm, self._default_client = archive, ledger, llm, default_client
+    def __init__(self, archive: Archive, llm: Llm, default_client: DefaultClient) -> None:
+        self._archive, self._ledger, self._llm, self._default_client = archive, archive.ledger, llm, default_client
 
     def __repr__(self) -> str:
         return f"Raw({str(self._archive.path)!r})"

@@ -33,7 +33,7 @@ from voxframe.corpus import conditions, reading
 from voxframe.corpus.archive import Archive, MissingTranscriptError, changing
 from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.conditions import Where, with_ids
-from voxframe.corpus.metadata import Metadata, Wanted, is_named, to_frame, wanted_names, with_metadata
+from voxframe.corpus.metadata import Wanted, is_named, metadata_table, to_frame, wanted_names, with_metadata
 from voxframe.corpus.opening import read_json
 from voxframe.corpus.query import Query
 from voxframe.corpus.recordings import one_id
@@ -204,10 +204,8 @@ class Snapshot:
 class Snapshots:
     """Read-only versions of a corpus, as `corpus.snapshots`."""
 
-    def __init__(self, archive: Archive, query: Query, metadata: Metadata) -> None:
-        self._archive = archive
-        self._query = query
-        self._metadata = metadata
+    def __init__(self, archive: Archive) -> None:
+        self._archive, self._query = archive, Query(archive)
 
     def __repr__(self) -> str:
         return f"Snapshots({str(self._archive.path)!r})"
@@ -254,7 +252,7 @@ class Snapshots:
             readable = {v: self._query.readable("transcripts" if v == "transcript" else v) for v in _VIEWS}
             ids = list(readable["transcript"])
             rows = self._write_tables(readable, hidden, progress=progress)
-            rows[_METADATA] = _write_metadata(self._metadata.to_arrow(ids), hidden)
+            rows[_METADATA] = _write_metadata(metadata_table(self._archive, ids), hidden)
             tables = {
                 name: {"rows": count, "bytes": file.stat().st_size, "sha256": _sha256(file)}
                 for name, count in rows.items()

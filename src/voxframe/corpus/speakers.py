@@ -4,36 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from functools import partial
 from typing import Literal
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from voxframe.analysis.speaker_turns import TEXT
-from voxframe.corpus.annotations import (
-    Fingerprint,
-    SpeakerNames,
-    checked_mapping,
-    checked_text,
-    fingerprints,
-    voices_of,
-    with_names,
-)
+from voxframe.corpus.annotations import SpeakerNames, checked_mapping, checked_text, fingerprints, voices_of
 from voxframe.corpus.archive import Archive, in_session
 from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.detection import (
     THRESHOLD,
     AudioFiles,
-    Relabel,
     detect_speakers,
     people_by_voice,
     voice_pairs,
     voice_vectors,
 )
-from voxframe.corpus.people import Assignment, People
+from voxframe.corpus.edits import Corrections
+from voxframe.corpus.names import original_turns, turns_to_name, valid_names
+from voxframe.corpus.people import Assignment, all_people, assign_people, people_table, undo_people
 from voxframe.corpus.reading import Ids
 from voxframe.errors import OptionError
 from voxframe.validators import Boolean, Number, checked, speaker_label
@@ -41,76 +31,11 @@ from voxframe.validators import Boolean, Number, checked, speaker_label
 _NAME = ("the name of a speaker", 200)  # description and maximum number of characters
 
 
-class CurrentNames:
-    """The names that apply to the current payloads.
-
-    A name of a single turn applies as long as the turn keeps its start and text in the payload. That of a turn that a
-    correction has split off applies as long as this turn exists.
-    """
-
-    def __init__(self, archive: Archive) -> None:
-        self._archive = archive
-        self._valid: dict[str, tuple[tuple[object, ...], SpeakerNames]] = {}
-
-    def all(self) -> dict[str, SpeakerNames]:
-        """Return the names of each transcript that has any, by transcript id."""
-        return {i: self._still_valid(i, names) for i, names in self._archive.names.all().items()}
-
-    def add_to(self, table: pa.Table) -> pa.Table:
-        """Return a table with the column `speaker_name`, if it has `speaker`."""
-        if "speaker" not in table.column_names:
-            return table
-        return with_names(table, self._of(table), partial(self._archive.current, "utterances"))
-
-    def _of(self, table: pa.Table) -> dict[str, SpeakerNames]:
-        """Return the names that apply to a table: for rows of one transcript, without reading those of the others."""
-        ids = table.slice(0, 1)["transcript_id"].to_pylist() if "transcript_id" in table.column_names else []
-        if ids and table["transcript_id"][-1].as_py() == ids[0]:  # rows of a transcript are together
-            names = self._archive.names.get(ids[0])
-            return {ids[0]: self._still_valid(ids[0], names)} if names else {}
-        return self.all()
-
-    def turns(self, transcript_id: str) -> pa.Table:
-        """Return the turns as the service sent them, and after them those that corrections have split off."""
-        turns = self.marked(transcript_id)
-        now = self._archive.current("utterances", transcript_id).select(turns.column_names)
-        split_off = pc.invert(pc.is_in(now["utterance_idx"], turns["utterance_idx"].combine_chunks()))
-        return pa.concat_tables([turns, now.filter(split_off).cast(turns.schema)])
-
-    def marked(self, transcript_id: str) -> pa.Table:
-        """Return the turns whose start and text tell whether a name still applies; see `turns`."""
-        if any(edit.action == "speakers" for edit in self._archive.edits.active(transcript_id)):
-            return self._archive.current("utterances", transcript_id)
-        return self._archive.table("utterances", transcript_id)
-
-    def stale(self, transcript_id: str) -> list[tuple[int, str, Fingerprint]]:
-        """Return the turns with a name that no longer applies: index, name and fingerprint."""
-        names = self._archive.names.get(transcript_id)
-        valid = self._still_valid(transcript_id, names).turns
-        return [
-            (n, names.of_turn(n), names.made_for.get(n, (None, None))) for n in sorted(names.turns) if n not in valid
-        ]
-
-    def _still_valid(self, transcript_id: str, names: SpeakerNames) -> SpeakerNames:
-        """Return the names without those of turns that have changed."""
-        source = self._archive.source_hash(transcript_id) if names.turns else None
-        if source is None:
-            return names
-        key = (names, source, self._archive.edits.hashes([transcript_id]).get(transcript_id))
-        cached = self._valid.get(transcript_id)
-        if cached is None or cached[0] != key:
-            cached = self._valid[transcript_id] = key, names.still_valid(self.turns(transcript_id))
-        return cached[1]
-
-
 class Speakers:
     """Names of the speakers of a corpus, as `corpus.speakers`."""
 
-    def __init__(self, archive: Archive, current: CurrentNames, people: People, relabel: Relabel) -> None:
+    def __init__(self, archive: Archive) -> None:
         self._archive = archive
-        self._relabel = relabel
-        self._current = current
-        self._people = people
 
     def __repr__(self) -> str:
         return f"Speakers({str(self._archive.path)!r})"
@@ -163,7 +88,7 @@ class Speakers:
             now = self._archive.names.get(transcript_id)
             speakers = {k: v for k, v in {**now.speakers, **new_names}.items() if v is not None}
             corrected = {k: v for k, v in {**now.turns, **new_turns}.items() if v is not None}
-            there = fingerprints(self._current.marked(transcript_id)) if new_turns else {}
+            there = fingerprints(original_turns(self._archive, transcript_id)) if new_turns else {}
             made_for = {**now.made_for, **{k: there[k] for k in new_turns if k in there}}
             made_for = {k: fingerprint for k, fingerprint in made_for.items() if k in corrected}
             if (speakers, corrected, made_for) != (now.speakers, now.turns, now.made_for):
@@ -238,13 +163,12 @@ class Speakers:
         if by == "voice":
             if people is not None:
                 raise OptionError('by="voice" takes no people; it gives new people the names of their speakers')
-            return _match_voices(
-                self._archive, self._people, ids, audio, threshold, checked("keep_vectors", keep_vectors, Boolean())
-            )
+            keep = checked("keep_vectors", keep_vectors, Boolean())
+            return _match_voices(self._archive, ids, audio, threshold, keep)
         if audio is not None or threshold is not None or keep_vectors:
             raise OptionError('audio, threshold and keep_vectors are for by="voice"')
-        self._people.assign(people, by, ids)
-        return self._people.table(ids)
+        assign_people(self._archive, people, by, ids)
+        return self.table(ids)
 
     def detect(self, ids: Ids, *, audio: AudioFiles = None, speakers: int | None = None) -> pd.DataFrame:
         """Tell the speakers of transcripts apart by voice, for those that have no speakers or wrong ones.
@@ -279,7 +203,7 @@ class Speakers:
         Example:
             >>> corpus.speakers.detect("call", audio="call.mp3")  # doctest: +SKIP
         """
-        return self.table(detect_speakers(self._archive, self._relabel, ids, audio, speakers))
+        return self.table(detect_speakers(self._archive, Corrections(self._archive).relabel, ids, audio, speakers))
 
     def forget_vectors(self, ids: Ids | None = None) -> int:
         """Delete the voice vectors that `assign(by="voice", keep_vectors=True)` stored; people stay as they are.
@@ -316,7 +240,7 @@ class Speakers:
         Raises:
             CorpusError: A transcript is not in the corpus.
         """
-        return self._people.table(ids)
+        return people_table(self._archive, ids)
 
     def undo(self, transcript_id: str | None = None) -> pd.DataFrame:
         """Revert the last change that `set` made to a transcript; call it again for the change before.
@@ -333,7 +257,7 @@ class Speakers:
             OptionError: There is no change to revert.
         """
         if transcript_id is None:
-            self._people.undo()
+            undo_people(self._archive)
             return self.table()
         transcript_id = self._archive.recordings.id(transcript_id)
         if not self._archive.has(transcript_id):
@@ -354,7 +278,7 @@ class Speakers:
             `utterance_idx` Int64 (the turn; null if the name is for the label).
         """
         self._archive.report_missing()
-        names_of = self._current.all()
+        names_of = valid_names(self._archive)
         rows: list[tuple[str, str | None, str, int | None]] = []
         for transcript_id in sorted(names_of) if ids is None else self._archive.known(ids):
             names = names_of.get(transcript_id, SpeakerNames())
@@ -369,7 +293,7 @@ class Speakers:
         """Validate names and turns, and return them in the form that is stored."""
         labels = self._labels(transcript_id)
         names = {speaker_label(label): name for label, name in names.items()}
-        positions = self._current.turns(transcript_id)["utterance_idx"].to_pylist() if turns else []
+        positions = turns_to_name(self._archive, transcript_id)["utterance_idx"].to_pylist() if turns else []
         if unknown := [label for label in names if label not in labels]:
             raise OptionError(
                 f"{transcript_id!r} has no speaker {unknown[0]!r}; it has {', '.join(labels) or 'no speakers'}"
@@ -394,16 +318,16 @@ class Speakers:
 
 
 def _match_voices(
-    archive: Archive, people: People, ids: Ids | None, audio: AudioFiles, threshold: float | None, keep: bool
+    archive: Archive, ids: Ids | None, audio: AudioFiles, threshold: float | None, keep: bool
 ) -> pd.DataFrame:
     """Assign people to speakers of different recordings by voice, as one change, and return the pairs of speakers."""
     threshold = THRESHOLD if threshold is None else checked("threshold", threshold, Number(-1, 1))
-    speakers = people.table(ids)
+    speakers = people_table(archive, ids)
     vectors = voice_vectors(archive, speakers, audio, keep)
     heard = np.flatnonzero(~np.isnan(vectors).any(axis=1))
     speakers, vectors = speakers.iloc[heard].reset_index(drop=True), vectors[heard]
     matched = people_by_voice(
-        speakers, vectors, threshold, {who for of in people.all().values() for who in of.values()}
+        speakers, vectors, threshold, {who for of in all_people(archive).values() for who in of.values()}
     )
-    people.assign(speakers.assign(person=matched)[matched.notna()], None, ids)
+    assign_people(archive, speakers.assign(person=matched)[matched.notna()], None, ids)
     return voice_pairs(speakers.assign(person=matched.fillna(speakers["person"])), vectors)

@@ -50,15 +50,8 @@ if TYPE_CHECKING:
 class Batch:
     """Operations on many recordings: plan, submit, fetch, add and delete."""
 
-    def __init__(
-        self,
-        archive: Archive,
-        ledger: Ledger,
-        search: Search,
-        snapshots: Snapshots,
-        default_client: DefaultClient,
-    ) -> None:
-        self._archive, self._ledger, self._search, self._snapshots = archive, ledger, search, snapshots
+    def __init__(self, archive: Archive, search: Search, default_client: DefaultClient) -> None:
+        self._archive, self._ledger, self._search = archive, archive.ledger, search
         self._default_client = default_client
 
     def overview(self) -> dict[str, str]:
@@ -403,7 +396,7 @@ class Batch:
             self._archive.remove(transcript_id)
             self._search.purge(transcript_id)
             self._archive.catalog.forget(transcript_id, FORGOTTEN)
-            if remaining := snapshots_with(self._snapshots, transcript_id):
+            if remaining := snapshots_with(Snapshots(self._archive), transcript_id):
                 warnings.warn(
                     f"transcript {transcript_id!r} is deleted from the corpus, but snapshots still contain it: "
                     f"{', '.join(map(str, remaining))}. Delete these directories to remove it completely",

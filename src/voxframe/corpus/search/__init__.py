@@ -13,19 +13,17 @@ import pyarrow as pa
 from voxframe._arrow import DTYPES, takes_frames
 from voxframe.analysis.grouping import people_of
 from voxframe.analysis.recordings import add_recordings
-from voxframe.corpus.annotations import with_names
 from voxframe.corpus.archive import Archive, in_session
 from voxframe.corpus.conditions import Where, with_ids
-from voxframe.corpus.metadata import Metadata, Wanted, apart, is_named, join, resolve, without_person
-from voxframe.corpus.people import People
+from voxframe.corpus.metadata import Wanted, apart, is_named, join, metadata_table, resolve, without_person
+from voxframe.corpus.names import valid_names
+from voxframe.corpus.people import named_rows, people_of_rows
 from voxframe.corpus.query import Query
 from voxframe.corpus.reading import to_frame
 from voxframe.corpus.search.concordance import SearchQuery, find_in_context, labelled, speaker_list
 from voxframe.corpus.search.counts import GROUPS, counts, group_columns
 from voxframe.corpus.search.index import OpenIndex, SearchIndex
 from voxframe.corpus.search.meaning import CLOSE, DiscoveredTopics, MeaningSearch
-from voxframe.corpus.search.segment import WORD_COLUMNS
-from voxframe.corpus.speakers import CurrentNames
 from voxframe.errors import CorpusWarning, OptionError, caller
 from voxframe.schema import CONCORDANCE, CORPUS_TABLES, SENTENCE_MATCHES, Table
 from voxframe.validators import Integer, Number, checked, nearest
@@ -46,22 +44,13 @@ class RowFilter(NamedTuple):
 class Search:
     """Search over the words of a corpus. `Corpus` describes the methods."""
 
-    def __init__(
-        self,
-        archive: Archive,
-        query: Query,
-        names: CurrentNames,
-        metadata: Metadata,
-        people: People,
-    ) -> None:
-        self._archive, self._query, self._names, self._metadata = archive, query, names, metadata
-        self._people = people
+    def __init__(self, archive: Archive) -> None:
+        self._archive, self._query = archive, Query(archive)
 
     @cached_property
     def index(self) -> SearchIndex:
         """The search index; loaded when it is first used."""
-        words = partial(self._archive.each, "words", columns=WORD_COLUMNS)
-        return SearchIndex(self._archive.catalog, self._archive.store, words, self._archive.edits.stamps)
+        return SearchIndex(self._archive)
 
     def _view(self, *, corrected: bool) -> OpenIndex:
         """Return the index. With corrected=False, it has the words of the service instead of the corrected ones."""
@@ -72,7 +61,7 @@ class Search:
     @cached_property
     def meaning(self) -> MeaningSearch:
         """Search by meaning; loaded when it is first used."""
-        return MeaningSearch(self._archive, self._named)
+        return MeaningSearch(self._archive)
 
     def has(self, transcript_id: str) -> bool:
         """Return True if a file of an index holds a transcript."""
@@ -197,7 +186,7 @@ class Search:
         labels: set[str] = set()
         for segment in segments:
             labels.update(segment.span_speaker.drop_null().unique().to_pylist())
-        for of_transcript in self._names.all().values():
+        for of_transcript in valid_names(self._archive).values():
             labels.update(of_transcript.speakers.values(), map(of_transcript.of_turn, of_transcript.turns))
         if labels.isdisjoint(speakers):
             names = sorted(labels)
@@ -222,9 +211,8 @@ class Search:
         """Return the occurrences of a query as the table `concordance`, with metadata."""
         (speaker, ids, where, limit, metadata), about = self._resolved(CONCORDANCE, rows)
         view = self._view(corrected=corrected)
-        hits = find_in_context(
-            view, query, context, named=self._named, speaker=speaker, ids=ids, where=where, limit=limit
-        )
+        named = partial(named_rows, self._archive)
+        hits = find_in_context(view, query, context, named=named, speaker=speaker, ids=ids, where=where, limit=limit)
         return self._with_recordings(CONCORDANCE, hits, about, metadata)
 
     def similar(
@@ -310,7 +298,7 @@ class Search:
         """Return matches with metadata, and with `person` if it is requested."""
         about_columns, person = without_person(metadata)
         frame = frame if about is None else join(frame, about, about_columns)
-        return frame.assign(person=self._people.of_rows(frame)) if person else frame
+        return frame.assign(person=people_of_rows(self._archive, frame)) if person else frame
 
     def discover_topics(
         self,
@@ -365,7 +353,7 @@ class Search:
         where = with_ids(rows.where, self._archive.recordings.id)
         if not is_named(table.name, None, where, rows.metadata):
             return rows._replace(ids=selected, where=where), None
-        about = apart(self._metadata.to_arrow(selected), table.names)
+        about = apart(metadata_table(self._archive, selected), table.names)
         where, possible = resolve(table.name, where, about)
         about = apart(about, CORPUS_TABLES[table.name].names)
         return rows._replace(ids=selected if possible is None else sorted(possible), where=where), about
@@ -423,8 +411,8 @@ class Search:
         limit = None if limit is None else checked("limit", limit, Integer(0))
         ids, speaker = self._known(ids), speaker_list(speaker)
         if about is None and not set(by := group_columns(by)) <= GROUPS:
-            about = self._metadata.to_arrow(ids).to_pandas(types_mapper=DTYPES.get)
-        named = self._named if self._names.all() else labelled
+            about = metadata_table(self._archive, ids).to_pandas(types_mapper=DTYPES.get)
+        named = partial(named_rows, self._archive) if valid_names(self._archive) else labelled
         table = counts(
             self._view(corrected=corrected),
             SearchQuery.check(query, slop, regex=regex),
@@ -450,7 +438,7 @@ class Search:
 
     def _person(self, cells: pd.DataFrame) -> pd.Series[str]:
         """Return the person of each row; for a label without a person, the label with the recording."""
-        return people_of(self._with_names(cells).assign(person=self._people.of_rows(cells)))
+        return people_of(self._with_names(cells).assign(person=people_of_rows(self._archive, cells)))
 
     def _known(self, ids: Iterable[str] | None) -> list[str] | None:
         """Return the ids as a list, after checking that each is in the corpus."""
@@ -462,6 +450,3 @@ class Search:
             if not self._archive.has(transcript_id):
                 raise self._archive.missing(transcript_id)
         return selected
-
-    def _named(self, table: pa.Table) -> pa.Table:
-        return self._people.add_to(with_names(table, self._names.all()))

@@ -15,7 +15,7 @@ import threading
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
@@ -28,10 +28,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxframe._files import file_name, stamp, write_atomic
-from voxframe.corpus.catalog import Catalog, clear_errors
+from voxframe.corpus.archive import Archive
+from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.opening import read_file
-from voxframe.corpus.search.segment import FORMAT, IndexSegment, build, merge, words_of, write
-from voxframe.corpus.store import Store, check_no_link, check_writable, folder
+from voxframe.corpus.search.segment import FORMAT, WORD_COLUMNS, IndexSegment, build, merge, words_of, write
+from voxframe.corpus.store import check_no_link, check_writable, folder
 from voxframe.errors import CorpusError, CorpusWarning, PayloadError, PayloadWarning
 
 #: Maximum number of words in a segment, which bounds the memory for building and merging.
@@ -157,17 +158,9 @@ _IN_MEMORY = "memory "
 class SearchIndex:
     """The search index of a corpus, updated on use. Threads and processes may share it."""
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        store: Store,
-        words: Callable[[Collection[str]], Iterable[tuple[str, pa.Table | Exception]]],
-        corrections: Callable[[], Mapping[str, str]] = dict,
-    ) -> None:
-        self._catalog, self._store = catalog, store
-        self._words = words
-        self._corrections = corrections
-        self._folder = store.root / "search"
+    def __init__(self, archive: Archive) -> None:
+        self._archive, self._catalog, self._store = archive, archive.catalog, archive.store
+        self._folder = archive.path / "search"
         self._mutex = threading.Lock()
         self._open: dict[str, IndexSegment] = {}
         self._manifest = Manifest()
@@ -180,7 +173,7 @@ class SearchIndex:
     def view(self) -> OpenIndex:
         """Update the index and return it."""
         with self._mutex:
-            settled, corrections = self._store.settled(), self._corrections()
+            settled, corrections = self._store.settled(), self._archive.edits.stamps()
             if self._view is None or settled is None or (settled, corrections) != self._seen:
                 self._view = self._current()
                 self._seen = settled, corrections
@@ -245,7 +238,7 @@ class SearchIndex:
     def _listing(self) -> dict[str, str]:
         """Return the stems of all transcripts, with a text that changes with the payload or its corrections."""
         listing = self._store.listing()
-        edited = {stem: stamp for stem, stamp in self._corrections().items() if stem in listing}
+        edited = {stem: stamp for stem, stamp in self._archive.edits.stamps().items() if stem in listing}
         return listing | {stem: f"{listing[stem]} {stamp}" for stem, stamp in edited.items()}
 
     def _segment(self, name: str, manifest: Manifest) -> IndexSegment:
@@ -351,7 +344,8 @@ class SearchIndex:
                 pending[transcript_id] = file, content
         chunk: list[tuple[str, str, str, pa.Table]] = []
         size = 0
-        for transcript_id, words in self._words(pending):  # neighbours in the files share a segment
+        # In the order of the files, so that neighbours share a segment.
+        for transcript_id, words in self._archive.each("words", pending, WORD_COLUMNS):
             file, content = pending[transcript_id]
             if isinstance(words, Exception):
                 self._leave_out(manifest, file, words)

@@ -22,7 +22,8 @@ from voxframe._text import FUNCTION_WORDS, join_words
 from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.conditions import Where, expression
-from voxframe.corpus.search.concordance import Namer, select_rows
+from voxframe.corpus.people import named_rows
+from voxframe.corpus.search.concordance import select_rows
 from voxframe.corpus.search.segment import Ints
 from voxframe.corpus.search.sentence_index import COLUMNS, SentenceIndex, SentenceView
 from voxframe.encoder import Vectors
@@ -62,8 +63,8 @@ class DiscoveredTopics(NamedTuple):
 class MeaningSearch:
     """Search by meaning. `Corpus` describes the methods."""
 
-    def __init__(self, archive: Archive, named: Namer) -> None:
-        self._archive, self._named = archive, named
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
         self._index = SentenceIndex(archive.catalog, self._states, self._sentences)
 
     def _states(self) -> dict[str, str]:
@@ -202,7 +203,7 @@ class MeaningSearch:
         keys = table.take(pa.array(rows)).append_column("row", pa.array(rows))
         keys = keys.append_column("score", pa.array(scores[rows].astype(np.float64)))
         keys = keys.append_column("term", pa.array([text], pa.string()).take(pa.array(np.zeros(len(rows), int))))
-        selected: Ints = select_rows(self._named(keys), speaker, condition)["row"].to_numpy()
+        selected: Ints = select_rows(named_rows(self._archive, keys), speaker, condition)["row"].to_numpy()
         return selected
 
     def _matches(self, view: SentenceView, text: str, rows: Ints, scores: Ints, context: int) -> pa.Table:
@@ -217,7 +218,7 @@ class MeaningSearch:
             "score": pa.array(np.clip(scores, -1.0, 1.0)),
             **{side: pa.array(values, pa.string()) for side, values in sides.items()},
         }
-        named = self._named(pa.table(columns))
+        named = named_rows(self._archive, pa.table(columns))
         return pa.table([named[name] for name in SENTENCE_MATCHES.names], schema=SENTENCE_MATCHES.arrow)
 
 
