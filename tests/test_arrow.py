@@ -4,6 +4,7 @@ import importlib
 import inspect
 import re
 from functools import cache
+from itertools import cycle
 from pathlib import Path
 
 import duckdb
@@ -141,16 +142,23 @@ def converted(kind: str, value: object) -> object:
     return KINDS[kind](value) if isinstance(value, pd.DataFrame) else value
 
 
-@pytest.mark.parametrize("name", [name for name in functions() if name not in APART])
-def test_every_function_takes_frames_of_other_libraries(name):
-    """A DataFrame or LazyFrame of Polars, a table or reader of pyarrow and a relation of DuckDB give equal results."""
+#: Functions and a kind of frame for each. Every kind is that of some functions.
+FUNCTIONS = [*zip([name for name in functions() if name not in APART], cycle(["polars", "lazy", "table", "duckdb"]))]
+
+
+@pytest.mark.parametrize(("name", "kind"), FUNCTIONS)
+def test_every_function_takes_frames_of_other_libraries(name, kind):
+    """A DataFrame or LazyFrame of Polars, a table of pyarrow and a relation of DuckDB give equal results.
+
+    A reader of pyarrow, which can be read only once, is given to every function.
+    """
     package, _, last = name.partition(".")
     function = getattr(importlib.import_module(f"voxframe.{package}"), last)
     values = arguments(name, function)
     assert any(isinstance(value, pd.DataFrame | dict) for value in values.values())
     expected = content(function(**values))
-    for kind in KINDS:
-        assert content(function(**{key: converted(kind, value) for key, value in values.items()})) == expected, kind
+    for frames in (kind, "reader"):
+        assert content(function(**{key: converted(frames, value) for key, value in values.items()})) == expected, frames
     plt.close("all")
 
 

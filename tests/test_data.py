@@ -95,6 +95,7 @@ def test_word_times_lie_on_the_boundaries_the_flite_command_prints():
                 assert min(abs(edge - shift - end) for end in ends) <= 2, (speaker, word)
 
 
+@pytest.mark.long
 @needs_flite
 def test_making_the_recordings_again_gives_the_same_samples(tmp_path):
     """data/make.py writes the committed files: the same script and the same samples."""

@@ -1,7 +1,7 @@
 """A real browser on loopback: headless Chromium, JupyterLab, and a small server for pages.
 
 Environment: BROWSER_PATH names a Chromium binary (default: the first on PATH), BROWSER_SHOTS a folder for screenshots
-(default: a temporary one).
+(default: none are taken).
 """
 
 import contextlib
@@ -126,7 +126,7 @@ def _as_wav(recording: Path, path: Path) -> None:
 
 
 @pytest.fixture
-def page(browser: Browser, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Page]:
+def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
     """A page that reaches loopback only. The test fails if the page raised an error or requested another host."""
     context = browser.new_context(viewport={"width": 1280, "height": 1000}, reduced_motion="reduce")
     page = context.new_page()
@@ -139,8 +139,8 @@ def page(browser: Browser, request: pytest.FixtureRequest, tmp_path: Path) -> It
 
     page.route(re.compile(r"^(https?|wss?)://(?!127\.0\.0\.1[:/])"), outside)
     yield page
-    shots = Path(os.environ.get("BROWSER_SHOTS", tmp_path))
-    page.screenshot(path=shots / f"{request.node.name}.png")
+    if shots := os.environ.get("BROWSER_SHOTS"):
+        page.screenshot(path=Path(shots) / f"{request.node.name}.png")
     context.close()
     assert not faults
 

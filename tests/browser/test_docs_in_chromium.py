@@ -16,7 +16,8 @@ def docs(page, serve):
 
 def shown(docs) -> set[str]:
     """Return the headings of the entries that can be seen."""
-    return {entry.text_content() for entry in docs.locator("article > section > h3").all() if entry.is_visible()}
+    visible = "entries => entries.filter((entry) => entry.checkVisibility()).map((entry) => entry.textContent)"
+    return set(docs.locator("article > section > h3").evaluate_all(visible))
 
 
 def test_it_shows_a_subject_at_a_time(docs):

@@ -110,7 +110,7 @@ def test_progress_of_real_work_is_shown(page, service):
         file.setparams((1, 2, RATE, 0, "NONE", ""))
         file.writeframes(np.tile(decoded(voxframe.sample("interview")), 4).astype("<i2").tobytes())
     url = service.upload(recording.getvalue())
-    job = service.create(url)["id"]
+    job = service.create(url, speech_model="nano")["id"]
     line = row(page, f"upload {url.rpartition('/')[2][:8]}")
     expect(line.locator(".state")).to_have_text("processing", timeout=20_000)
     expect(line.locator(".note")).to_have_text(re.compile(r"[1-9]\d? %"), timeout=90_000)

@@ -313,8 +313,7 @@ def test_a_change_after_the_plan_needs_a_new_one(host: Host, corpus: voxframe.Co
     assert form.options == {"speaker_labels": True}
 
 
-@pytest.mark.parametrize("width", [360, 700, 1280])
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "theme"), [(360, "light"), (700, "dark"), (1280, "light")])
 def test_widgets_fit_every_width(browser: Browser, corpus: voxframe.Corpus, width: int, theme: str) -> None:
     """At three widths, nothing is wider than its widget, and what is cut off ends in an ellipsis."""
     host = Host(browser, width, theme)  # before the widgets, which open their comms when they are made

@@ -53,6 +53,7 @@ def test_fields_that_voxframe_does_not_know_are_sent(peer, calls: Path, capsys) 
     assert peer.asked_for["t2"]["tier"] == 1
 
 
+@pytest.mark.speech
 def test_an_option_that_the_service_ignores_is_one_plain_line(service: Service, tmp_path: Path) -> None:
     """A warning of a submission is a line of the command, without the line of Python code that caused it."""
     command = [sys.executable, "-m", "voxframe", "submit", "data/call.flac", "--corpus", str(tmp_path / "c")]

@@ -120,6 +120,7 @@ def test_subtitles_of_a_transcript(calls: Path, capsys) -> None:
     assert main(["subtitles", "t9", "--corpus", str(calls)]) == 1
 
 
+@pytest.mark.speech
 def test_a_recording_is_streamed(service, capsys, audio_folder: Path) -> None:
     """`stream` prints the text of each utterance; raw samples on stdin require a rate, and a file must exist."""
     assert main(["stream", "-"]) == 2

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import mlcroissant
 import pytest
 
 import voxframe
@@ -25,6 +24,8 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> voxframe.Corpus:
 )
 def test_tables_are_read_through_it(corpus: voxframe.Corpus, tmp_path: Path, form: str, options: dict) -> None:
     """The metadata is valid, and each table has its rows, columns and values."""
+    import mlcroissant  # takes a third of a second, and every process of pytest imports this file
+
     corpus.export(tmp_path / "set", form, license="cc-by-4.0", **options)
     (file,) = (tmp_path / "set").glob("*croissant.json")
     dataset = mlcroissant.Dataset(jsonld=str(file))
@@ -43,6 +44,8 @@ def test_tables_are_read_through_it(corpus: voxframe.Corpus, tmp_path: Path, for
 
 def test_the_hash_of_a_file_is_checked(corpus: voxframe.Corpus, tmp_path: Path) -> None:
     """A file that was changed after the export is refused."""
+    import mlcroissant
+
     corpus.export(tmp_path / "set", "csv")
     with (tmp_path / "set" / "words.csv").open("a") as file:
         file.write("\n")

@@ -53,11 +53,24 @@ def _rows(df: pd.DataFrame, columns: list[str]) -> list[list[Any]]:
     return df[columns].astype(object).where(df[columns].notna(), None).to_numpy().tolist()
 
 
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> dict[str, voxframe.Corpus]:
+    """Corpora that are not changed: of a transcript for a file, of two for a folder, and of one without speakers."""
+    folder = tmp_path_factory.mktemp("exported")
+    return {
+        "file": _corpus(folder / "one", _payload("a")),
+        "folder": _corpus(folder / "two", [_payload("a"), _payload("b")]),
+        "nobody": _corpus(folder / "nobody", _payload("a", with_speakers=False)),
+    }
+
+
 @pytest.mark.parametrize("where", ["folder", "file"])
 @pytest.mark.parametrize("form", SPEECH_FORMATS)
-def test_a_transcript_comes_back_in_every_format(tmp_path: Path, form: str, where: str) -> None:
+def test_a_transcript_comes_back_in_every_format(
+    tmp_path: Path, exported: dict[str, voxframe.Corpus], form: str, where: str
+) -> None:
     """A folder and a file of a format have the exported rows, but for columns and losses that were reported."""
-    first = _corpus(tmp_path / "first", [_payload("a"), _payload("b")][: 2 if where == "folder" else 1])
+    first = exported[where]
     target = tmp_path / (f"out{FORMATS[form]}" if where == "file" else "out")
     with warnings.catch_warnings(action="ignore"):
         result = first.export(target, form)
@@ -87,9 +100,11 @@ def test_turns_that_tsv_joins_are_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "form", ["srt", "vtt", "txt", "md", "docx", "audacity", "stm", "labelstudio", "textgrid", "eaf"]
 )
-def test_a_transcript_without_speakers_comes_back(tmp_path: Path, form: str) -> None:
+def test_a_transcript_without_speakers_comes_back(
+    tmp_path: Path, exported: dict[str, voxframe.Corpus], form: str
+) -> None:
     """Texts come back without a speaker, also if they begin like a name."""
-    first = _corpus(tmp_path / "first", [_payload("a", with_speakers=False)])
+    first = exported["nobody"]
     with warnings.catch_warnings(action="ignore"):
         first.export(tmp_path / "out", form)
     second = _corpus(tmp_path / "second", tmp_path / "out")
@@ -128,9 +143,11 @@ def test_a_data_set_comes_back(tmp_path: Path, form: str) -> None:
 
 @pytest.mark.parametrize("table", ["words", "utterances"])
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
-def test_one_exported_table_comes_back(tmp_path: Path, form: str, table: str) -> None:
+def test_one_exported_table_comes_back(
+    tmp_path: Path, exported: dict[str, voxframe.Corpus], form: str, table: str
+) -> None:
     """The words or the turns of two transcripts come back from one file, with their speakers, times and confidences."""
-    first = _corpus(tmp_path / "first", [_payload("a"), _payload("b")])
+    first = exported["folder"]
     first.export(tmp_path / f"{table}.{form}", form, tables=[table])
     second = _corpus(tmp_path / "second", tmp_path / f"{table}.{form}")
     columns = ["transcript_id", "utterance_idx", "text", "speaker", "start_ms", "end_ms", "confidence"]

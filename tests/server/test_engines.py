@@ -54,6 +54,7 @@ def test_a_service_works_with_another_packages_engine(start):
     assert "the parrot engine transcribes en_us, es only" in refused.json()["error"]
 
 
+@pytest.mark.speech
 def test_a_service_without_models_says_which_command_gets_one(start, tmp_path):
     """It starts, its log has the command, and so does the error of a job with speech."""
     recording = (Path(__file__).parents[2] / "data" / "call.flac").read_bytes()

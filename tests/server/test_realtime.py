@@ -33,7 +33,6 @@ from voxframe_server.realtime.websocket import StreamLimits
 from voxframe_server.server import SOCKETS
 
 KEY = "a-key-for-tests"
-SERVICE_ARGUMENTS = ("--engine", "parrot")  # it starts faster than the default; no test here needs words
 SECOND = bytes(32_000)
 
 

@@ -174,6 +174,7 @@ def test_speech_survives_kill_9(start):
     assert len(done["words"]) > 20
 
 
+@pytest.mark.speech
 @pytest.mark.skipif(not psutil.LINUX, reason="elsewhere a process that is stopped cannot look for its parent")
 def test_all_processes_end_with_a_killed_server(start, web, silent_wav):
     """Killing the server ends the processes of a download, a job and a session, even if they are stopped."""

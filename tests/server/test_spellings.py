@@ -7,6 +7,8 @@ import pytest
 
 from voxframe import options
 
+SERVICE_ARGUMENTS = ("--engine", "whisper")  # the parrot knows few languages
+
 
 def raw(service, method: str, path: str, headers: dict[str, str], body: bytes | None = None) -> tuple[int, bytes]:
     """Send a request with exactly these headers, plus Host and Content-Length."""

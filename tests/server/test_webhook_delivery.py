@@ -79,7 +79,8 @@ def receiver(shared_receiver):
 def notifying(tmp_path_factory, shared_receiver):
     """A server that may notify the receiver, and repeats failed attempts after 0.1 s."""
     data_dir = tmp_path_factory.mktemp("notifying") / "data"
-    running = Service(data_dir, "--allow-origin", shared_receiver.origin, "--webhook-interval", "0.1")
+    arguments = ("--engine", "parrot", "--allow-origin", shared_receiver.origin, "--webhook-interval", "0.1")
+    running = Service(data_dir, *arguments)
     yield running
     running.stop()
 
