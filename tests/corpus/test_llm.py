@@ -85,6 +85,7 @@ def test_a_large_selection_is_split_and_combined(corpus: voxframe.Corpus, client
     assert found.transcript_ids == tuple(corpus.ids())
     assert found.text == found.responses[-1].text
     assert found.text
+    assert found.quotes_key_sentences
     assert found.usage.output_tokens == sum(r.usage.output_tokens for r in found.responses)
     again = voxframe.Corpus(corpus.path).summarize(client=client, answer_format="one sentence")
     assert asked(again) == asked(found)

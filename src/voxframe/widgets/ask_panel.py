@@ -269,7 +269,7 @@ class AskPanel(CorpusPlayerWidget):
             "about": [self._recordings.name(i) for i in ids],
             "requests": len(answered.responses),
             "usage": asdict(answered.usage),
-            "quoted": any(response.quotes_key_sentences for response in answered.responses),
+            "quoted": answered.quotes_key_sentences,
             "model": next((response.model for response in answered.responses if response.model), None),
             "replies": replies,
         }
