@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import voxframe
-from voxframe.errors import CorpusError, OptionError
+from voxframe.errors import CorpusError, CorpusWarning, OptionError
 
 DATA = Path(__file__).parents[2] / "data"
 ROWS = pd.DataFrame({"transcript_id": ["a"], "text": ["Hi"], "start_ms": [0], "end_ms": [90], "speaker": ["A"]})
@@ -79,6 +79,29 @@ def test_unknown_transcripts_of_an_ask_panel_are_named(corpus: voxframe.Corpus) 
     """An id that is not in the corpus is found before a question is asked about it."""
     with pytest.raises(CorpusError, match="there is no transcript 'intervew'"):
         voxframe.AskPanel(corpus, transcripts=["interview", "intervew"])
+
+
+def test_a_misspelled_recording_suggests_the_right_one(corpus: voxframe.Corpus) -> None:
+    """The choice of an `AskPanel`, the group of a `WordSearch`, and the names of recordings say which one was meant."""
+    meant = r"did you mean 'interview'\?"
+    panel = voxframe.AskPanel(corpus)
+    with pytest.raises(CorpusError, match=meant):
+        panel.chosen = ["intervew"]
+    search = voxframe.WordSearch(corpus, query="trees")
+    search.only = ["intervew"]
+    assert "did you mean 'interview'?" in search.error
+    search.by, search.only = "speaker", ["intervew · A"]
+    assert "there is no speaker 'intervew · A' (did you mean 'interview · A'?)" in search.error
+    for widget in (voxframe.AskPanel, voxframe.WordSearch):
+        with pytest.warns(CorpusWarning, match=meant):
+            widget(corpus, audio={"intervew": "a.flac"})
+    rows = corpus.table("words", ["interview"])
+    with pytest.warns(CorpusWarning, match=meant):
+        voxframe.Timeline(rows, corpus=corpus, audio={"intervew": "a.flac"})
+    with pytest.raises(OptionError, match=meant):
+        voxframe.Timeline(rows, audio={"intervew": "a.flac"})
+    with pytest.raises(CorpusError, match=meant):
+        corpus.speakers.forget_vectors("intervew")
 
 
 def test_options_of_a_live_transcript_are_checked() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import ThreadPoolExecutor
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pyarrow as pa
 
@@ -41,6 +41,9 @@ from voxframe.frames.corrected import TURN_TABLES, correct_tables, with_original
 from voxframe.frames.passages import with_derived
 from voxframe.schema import SCHEMA_VERSION, TRANSCRIPT_TABLES
 from voxframe.validators import listed, nearest, shown
+
+if TYPE_CHECKING:
+    from voxframe.corpus.reading import Ids
 
 T = TypeVar("T")
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -514,7 +517,7 @@ class Archive:
             f"and voxframe.{call}({transcript_id!r}, client=client, corpus=corpus) fetches it"
         )
 
-    def known(self, ids: str | Iterable[str]) -> list[str]:
+    def known(self, ids: Ids) -> list[str]:
         """Return the ids of transcripts; raise `missing` for one of which there is nothing."""
         found = self.recordings.ids(ids)
         if unknown := next((i for i in found if not self.has(i) and not self.has_left(i)), None):

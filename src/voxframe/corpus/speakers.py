@@ -224,7 +224,7 @@ class Speakers:
         """
         with clear_errors(self._archive.path), self._archive.catalog.writing() as tx:
             stored = [i for (i,) in tx.rows("SELECT DISTINCT transcript_id FROM voices")]
-            selected = stored if ids is None else self._archive.recordings.ids(ids)
+            selected = stored if ids is None else self._archive.known(ids)
             return sum(tx.drop("voices", transcript_id=i) for i in selected)
 
     def table(self, ids: Ids | None = None) -> pd.DataFrame:

@@ -115,7 +115,9 @@ class AskPanel(CorpusPlayerWidget):
 
     @traitlets.validate("chosen")
     def _check_chosen(self, proposal: Any) -> list[str]:
-        return list(self._ids_of(proposal["value"]))
+        ids = list(self._ids_of(proposal["value"]))
+        self._corpus.parts.archive.known([i for i in ids if i not in {row["id"] for row in self._listed}])
+        return ids
 
     def __repr__(self) -> str:
         return f"AskPanel({self._corpus!r}, {quantity(len(self._answers), 'answer')})"

@@ -18,7 +18,7 @@ from voxframe.corpus import Corpus
 from voxframe.corpus.addresses import is_address, is_remote, short_name
 from voxframe.corpus.corpus import chosen_corpus
 from voxframe.errors import AudioError, CorpusWarning, OptionError, caller
-from voxframe.validators import Integer, checked, shown
+from voxframe.validators import Integer, checked, nearest, shown
 from voxframe.widgets.base import ScriptedWidget, absolute_path, corpus_call, show_errors
 from voxframe.widgets.encoding import require_times
 from voxframe.widgets.player import TranscriptPlayer
@@ -48,7 +48,14 @@ class RecordingFinder:
         self._ledger, self._store = corpus.parts.ledger, corpus.parts.archive.store
         self._recordings = corpus.parts.archive.recordings
         self._names: dict[str, str] = {}
-        self._given = {self._recordings.id(name): path for name, path in audio_by_name(audio).items()}
+        self._given = {}
+        archive = corpus.parts.archive
+        for name, path in audio_by_name(audio).items():
+            transcript_id = self._recordings.id(name)
+            self._given[transcript_id] = path
+            if not archive.has_left(transcript_id) and (near := archive.similar(name)):
+                text = f"audio is given for {name!r}, which is no recording of the corpus{near}"
+                warnings.warn(text, CorpusWarning, stacklevel=caller())
         self._known: dict[str, str] = {}
 
     def id(self, name: str) -> str:
@@ -243,8 +250,9 @@ class RowPlayerWidget(PlayerWidget):
         given = ", ".join(self._audio)
         if not keys:
             raise OptionError(f"audio is by name ({given}), but the rows have no transcript_id or recording; add one")
+        near = next(filter(None, (nearest(name, names or keys) for name in self._audio)), "")
         raise OptionError(
-            f"audio has no recording of the rows, only of {given}; the rows belong to {shown(names or keys)}"
+            f"audio has no recording of the rows, only of {given}{near}; the rows belong to {shown(names or keys)}"
         )
 
     @property

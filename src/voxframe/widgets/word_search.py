@@ -17,6 +17,7 @@ from voxframe.corpus.corpus import chosen_corpus
 from voxframe.corpus.search.counts import check_about
 from voxframe.corpus.search.meaning import CLOSE
 from voxframe.errors import OptionError, VoxframeError
+from voxframe.validators import listed, nearest, shown
 from voxframe.widgets import encoding
 from voxframe.widgets.base import corpus_call, define_comment, escaped, show_errors
 from voxframe.widgets.embedded_player import CorpusPlayerWidget, audio_by_name
@@ -276,7 +277,7 @@ class WordSearch(CorpusPlayerWidget):
             return options | {"ids": list(self.only)}
         if self.by == "speaker":  # of one transcript
             labels = self._corpus.counts("nothing", by="speaker")
-            labels = labels[self._keys(labels) == self.only[0]]
+            labels = self._only(labels, self._keys(labels))
             return options | {"ids": labels["transcript_id"].tolist(), "speaker": labels["speaker"].tolist()}
         if self.by == "speaker_name":
             return options | {"speaker": list(self.only)}
@@ -284,7 +285,16 @@ class WordSearch(CorpusPlayerWidget):
             return options | {"where": [("channel", "==", self.only[0])]}
         about = self._about_of(self.by)
         assert about is not None
-        return options | {"ids": about.loc[about[self.by] == self.only[0], "transcript_id"].tolist()}
+        return options | {"ids": self._only(about, about[self.by])["transcript_id"].tolist()}
+
+    def _only(self, rows: pd.DataFrame, keys: pd.Series[Any]) -> pd.DataFrame:
+        """Return the rows of the selected group; one that no row has is an error."""
+        if (is_selected := keys == self.only[0]).any():
+            return rows[is_selected]
+        names = keys.dropna().astype(str).unique().tolist()
+        raise OptionError(
+            f"there is no {self.by} {shown(self.only[0])}{nearest(self.only[0], names)}; choose from {listed(names)}"
+        )
 
     def _keys(self, groups: pd.DataFrame) -> pd.Series[Any]:
         """Return the key of each group: its value, or the label with the recording, such as "call · A"."""
