@@ -79,6 +79,16 @@ def test_occurrences_have_lanes_and_context(words):
     assert {tree, money} <= {to_hex(lane.get_color()[0]).upper() for lane in strokes}
 
 
+def test_a_word_that_does_not_occur_is_said(words, corpus):
+    """Its lane and those of recordings without it stay, as long as the recordings, and the widget says so."""
+    one = Dispersion(words, ["zebra"])
+    assert (one._names, one._until, one._absent) == (["zebra"], words["end_ms"].max(), ["zebra"])
+    assert "zebra: no occurrence" in one._static_html()
+    several = Dispersion(corpus.table("words"), ["zebra", "street"])
+    assert sorted(several._names) == sorted(NAMES)
+    assert several._absent == ["zebra"]
+
+
 def test_queries_share_the_lane_of_a_recording(corpus):
     """Of many recordings, each has one name and a part of its lane per query, with a legend."""
     found = corpus.search(["the", "and"])

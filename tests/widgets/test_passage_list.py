@@ -91,7 +91,9 @@ def test_what_cannot_play_is_said(corpus):
     other = PassageList(rows, audio={"call": DATA / "call.flac"})
     click(other, 1)
     assert "audio has no recording of 'lost', only of call" in other.error
-    with pytest.raises(OptionError, match=r"only of Call; the rows belong to .*'call', 'lost'"):
+    with pytest.raises(
+        OptionError, match=r"only of Call \(did you mean 'call'\?\); the rows belong to .*'call', 'lost'"
+    ):
         PassageList(rows, audio={"Call": DATA / "call.flac"})
     with pytest.raises(OptionError, match="but the rows have no transcript_id or recording"):
         PassageList(rows.drop(columns="transcript_id"), audio={"call": DATA / "call.flac"})

@@ -1,4 +1,9 @@
-"""Interactive notebook widgets; their results are DataFrames."""
+"""Interactive notebook widgets; their results are DataFrames.
+
+`PassageList` and the matches of `WordSearch` are one list of rows (`lines.js`); `Timeline`, `Dispersion` and
+`GroupComparison` are one canvas with lanes (`lane_chart.js`). A widget for both would be more code: of a list, it could
+save the 38 lines of `passage_list.js`, and it would draw in two ways.
+"""
 
 from voxframe.widgets.ask_panel import AskPanel
 from voxframe.widgets.group_comparison import GroupComparison

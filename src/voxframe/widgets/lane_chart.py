@@ -14,7 +14,7 @@ import traitlets
 
 from voxframe._arrow import takes_frames
 from voxframe._text import clock, join_words, quantity
-from voxframe.analysis.speaker_turns import label_names, require
+from voxframe.analysis.speaker_turns import floats, label_names, require
 from voxframe.colors import color_indexes
 from voxframe.corpus import Corpus
 from voxframe.plots.lane_plots import occurrences, term_lanes
@@ -81,6 +81,8 @@ class LaneChart(RowPlayerWidget):
     _until = traitlets.Int(0).tag(sync=True)
     _strokes = traitlets.Bool(False).tag(sync=True)
     _plays = traitlets.Bool(False).tag(sync=True)
+    # Queries that do not occur.
+    _absent = traitlets.List(traitlets.Unicode()).tag(sync=True)
     # For an axis of values: its first value, the value of a step, and its label. Empty: an axis of time.
     _axis = traitlets.Dict().tag(sync=True)
     # For each lane: low end, mean and high end of an interval, in steps; empty for none.
@@ -160,7 +162,8 @@ class LaneChart(RowPlayerWidget):
         picture = lanes_svg(
             self._lanes, self._lane_names(), self._colors, self._until, what=self._what, tick=self._tick
         )
-        return f"<p><strong>{escaped(self.title)}</strong></p>{picture}"
+        absent = f"<p>{escaped(', '.join(self._absent))}: no occurrence</p>" if self._absent else ""
+        return f"<p><strong>{escaped(self.title)}</strong></p>{picture}{absent}"
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Write the plot as an HTML page that needs no kernel and no network; a click there plays nothing.
@@ -346,7 +349,8 @@ class Dispersion(LaneChart):
             hits = hits.assign(text=_around(df, hits))
         self._queries, self._by = (None if queries is None else asked), by
         super().__init__(hits, corpus, audio, player, title)
-        used, lane, names = term_lanes(self._named(), asked, by)
+        of_words = "term" not in df.columns  # which tell how long recordings are, and of which nothing was found
+        used, lane, names = term_lanes(self._named(), asked, by, df if of_words and several_transcripts(df) else None)
         start, end, timed = encoding.times(hits)
         term = pd.Index(asked).get_indexer(pd.Index(hits["term"]))
         rows = np.flatnonzero(timed & (lane >= 0) & (term >= 0))
@@ -357,7 +361,10 @@ class Dispersion(LaneChart):
             colors = colors[:1]
         repeated = [colors[n % len(colors)] for n in range(len(names) * max(1, len(parts)))] if colors else []
         texts = hits["text"] if "text" in hits.columns else None
-        self._draw(Marks(start[rows], end[rows], place[rows], rows, names, repeated, texts, parts), used)
+        marks = Marks(start[rows], end[rows], place[rows], rows, names, repeated, texts, parts)
+        absent = [query for query in asked if query not in set(hits["term"])]
+        last = {"_until": int(min(np.nanmax(floats(df["end_ms"]), initial=0.0), encoding.LAST_MS))} if of_words else {}
+        self._draw(marks, used, _absent=absent, **last)
 
     def __repr__(self) -> str:
         total = sum(len(start) for start, _ in self._lanes)

@@ -29,6 +29,7 @@ function renderLaneChart({ model, el, signal }) {
   const words = texts(columns.text, columns.offsets);
   const bands = bandsOf(columns, "band");
   const until = Math.max(1, model.get("_until"));
+  const absent = model.get("_absent");
   const count = first.length ? first[first.length - 1] : 0;
   const rowHeight = Math.max(6 * each, names.length <= 12 ? 28 : names.length <= 30 ? 20 : 15);
   const laneHeight = (rowHeight - 6) / each;
@@ -71,11 +72,11 @@ function renderLaneChart({ model, el, signal }) {
   const stage = h("div", { class: "vf-stage" }, drawn, over);
   const body = h("div", { class: "vf-body" }, labels, stage);
   const tip = h("div", { class: "vf-tip", hidden: true, "aria-hidden": "true" });
-  const legend = h("div", { class: "vf-legend", hidden: !parts.length && !axisOf }, ...parts.map((part, n) => {
+  const legend = h("div", { class: "vf-legend", hidden: !parts.length && !axisOf && !absent.length }, ...parts.map((part, n) => {
     const dot = h("i", { class: "vf-dot" });
     dot.style.background = `var(--vf-speaker-${model.get("_colors")[n]})`;
     return h("span", {}, dot, part);
-  }), axisOf?.label ?? "");
+  }), axisOf?.label ?? "", absent.length ? h("span", {}, `${absent.join(", ")}: no occurrence`) : "");
   const place = h("div", { class: "vf-embedded", hidden: true });
   const plot = h(
     "div",
@@ -92,7 +93,7 @@ function renderLaneChart({ model, el, signal }) {
     tip,
   );
   root.append(bar, help.list, legend, plot, place, pane);
-  if (!count) plot.replaceChildren(h("p", { class: "vf-empty" }, axisOf ? "Nothing to show: no row has a value." : "Nothing to show: no row has valid times."));
+  if (!count && (!absent.length || !model.get("_until"))) plot.replaceChildren(h("p", { class: "vf-empty" }, `Nothing to show: no ${axisOf ? "row has a value" : strokes ? "occurrence has a time" : "row has valid times"}.`));
   el.append(root);
   const colour = resolver(root);
 
