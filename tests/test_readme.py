@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -19,9 +20,12 @@ SECONDS = 30
 @pytest.mark.long
 @pytest.mark.speech
 @pytest.mark.filterwarnings("ignore::UserWarning")  # what a format cannot hold, and no match of a word
-def test_every_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, audio_folder: Path) -> None:
+def test_every_example_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, audio_folder: Path, model_folder: Callable[[str], Path]
+) -> None:
     """The Python examples run one after the other, on the beginnings of the recordings of data/ and transcripts."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("VOXFRAME_MODEL", str(model_folder("tiny.en")))  # it is three times as fast
     Path("recordings").mkdir()
     for name in ("call", "interview", "panel"):
         cut(name, Path(f"recordings/{name}.flac"), SECONDS)

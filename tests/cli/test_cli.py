@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import wave
+from collections.abc import Callable
 from pathlib import Path
 
 import av
@@ -410,10 +411,11 @@ Provides-Extra: remote
 
 @pytest.mark.long
 @pytest.mark.speech
-def test_demo_writes_tables_and_a_timeline(tmp_path: Path) -> None:
+def test_demo_writes_tables_and_a_timeline(tmp_path: Path, model_folder: Callable[[str], Path]) -> None:
     """`demo` prints tables, talk time and conversation and draws a timeline; a second run reads the stored tables."""
     environment = os.environ | {"VOXFRAME_DATA_DIR": str(tmp_path / "data"), "VOXFRAME_BASE_URL": "http://127.0.0.1:9"}
     environment |= {"VOXFRAME_API_KEY": "never-used", "MPLBACKEND": "tkagg", "DISPLAY": ""}
+    environment["VOXFRAME_MODEL"] = str(model_folder("tiny.en"))  # it is three times as fast
     (tmp_path / "data").mkdir()
     recording = _beginning(tmp_path / "data" / "interview.wav", seconds=40)
     command = [sys.executable, "-m", "voxframe", "demo", str(recording), "--speakers", "2"]
@@ -438,9 +440,10 @@ def test_demo_writes_tables_and_a_timeline(tmp_path: Path) -> None:
 @pytest.mark.speech
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
 @pytest.mark.filterwarnings("ignore:there is no corpus in")
-def test_ctrl_c_ends_demo_and_the_next_run_continues(tmp_path: Path) -> None:
+def test_ctrl_c_ends_demo_and_the_next_run_continues(tmp_path: Path, model_folder: Callable[[str], Path]) -> None:
     """An interrupted `demo` exits with 130 and one line, and the next run waits for the same job."""
     environment = os.environ | {"VOXFRAME_DATA_DIR": str(tmp_path / "data")}
+    environment["VOXFRAME_MODEL"] = str(model_folder("tiny.en"))
     command = [sys.executable, "-m", "voxframe", "demo", str(_beginning(tmp_path / "beginning.wav", seconds=12))]
     corpus = voxframe.Corpus(tmp_path / "voxframe-demo")
     with subprocess.Popen(

@@ -26,6 +26,7 @@ def found(tmp_path, monkeypatch):
     """Settings with a temporary data directory."""
     for name in settings.ENVIRONMENT.values():
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("VOXFRAME_ENGINE", "parrot")  # its servers start faster than those with the default
     return settings.resolve(data_dir=tmp_path / "data")
 
 
@@ -57,7 +58,8 @@ def test_launch_without_models_warns(found, monkeypatch, tmp_path):
     """A warning per purpose has the command that downloads the model, and so has the log of the server."""
     for name in (models.CACHE_VARIABLE, "HF_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "empty"))
-    monkeypatch.delenv("HF_HUB_CACHE", raising=False)
+    for name in ("HF_HUB_CACHE", "VOXFRAME_ENGINE"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(models.OFFLINE_VARIABLE, "1")
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("always", UserWarning)

@@ -42,7 +42,7 @@ def use_server(url: str, wav: bytes, seconds: float) -> tuple[list[str], Counter
     return jobs, statuses
 
 
-@pytest.mark.parametrize("seconds", [0, pytest.param(8, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seconds", [0, pytest.param(4, marks=pytest.mark.long)])
 def test_eight_clients_are_all_served(service: Any, silent_wav: bytes, seconds: float) -> None:
     """Every request succeeds, every job of every client completes once, and the log contains no error."""
     with ThreadPoolExecutor(CLIENTS) as pool:

@@ -156,7 +156,6 @@ def test_progress_is_shown(form, long):
     form.observe(lambda change: shares.extend(row["progress"] for row in change["new"]), "_jobs")
     form.observe(lambda change: said.extend(row["state_text"] for row in change["new"]), "_jobs")
     form.inputs.value = str(long)  # more stretches of speech than are decoded at once
-    form.fields["speech_model"].value = "nano"
     form.plan()
     form.wait(30)
     form.send()
