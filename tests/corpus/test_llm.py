@@ -13,7 +13,7 @@ from tests.server.conftest import KEY, Service, Web
 
 import voxframe
 from voxframe import options
-from voxframe.corpus.llm import MAX_CHARS, split_by_limits
+from voxframe.corpus.llm import MAX_CHARS, make_batches, split_by_limits
 from voxframe.errors import BadRequestError, CorpusError, NotFoundError, OptionError
 from voxframe_server.data_dir import DataDir
 from voxframe_server.jobs.job_store import JobStore
@@ -139,10 +139,10 @@ def test_speaker_names_are_sent(corpus: voxframe.Corpus, client) -> None:
     first, second = corpus.ids()[:2]
     by_id = corpus.summarize(first, client=client)
     corpus.speakers.set(first, {"A": "Maria"})
-    (batch,) = corpus._llm._texts.batches([first])
+    (batch,) = make_batches(corpus._archive, [first])
     assert batch.text.splitlines()[1] == "B: The new bridge opens on the third of May."
     assert batch.text.startswith("Maria: Good morning")
-    assert [p.text is None for p in corpus._llm._texts.batches([first, second])] == [True, False]
+    assert [p.text is None for p in make_batches(corpus._archive, [first, second])] == [True, False]
     named = corpus.summarize(first, client=client)
     assert asked(named) != asked(by_id)
     assert named.transcript_ids == (first,)
@@ -158,7 +158,7 @@ def test_corrections_are_sent(tmp_path: Path) -> None:
     ]
     corpus.raw.put("t", orjson.dumps({"id": "t", "status": "completed", "utterances": turns}))
     corpus.corrections.set("t", {0: "Hey."})
-    assert [batch.text for batch in corpus._llm._texts.batches("t")] == ["A: Hey.\nA: No."]
+    assert [batch.text for batch in make_batches(corpus._archive, "t")] == ["A: Hey.\nA: No."]
 
 
 def test_forgetting_a_transcript_purges_its_responses(corpus: voxframe.Corpus, client) -> None:
@@ -311,10 +311,10 @@ def test_batches_keep_to_the_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for name, hours in {"a": 60, "b": 30, "c": 20, "d": 120, "e": 1}.items():
         body = {"id": name, "status": "completed", "audio_duration": hours * 3600, "words": words}
         corpus.raw.put(name, orjson.dumps(body))
-    assert [batch.ids for batch in corpus._llm._texts.batches(None)] == [("a", "b"), ("c",), ("d",), ("e",)]
+    assert [batch.ids for batch in make_batches(corpus._archive, None)] == [("a", "b"), ("c",), ("d",), ("e",)]
     for name in "ab":
         corpus.speakers.set(name, {"A": "Ada"})
-    texts = [batch.text for batch in corpus._llm._texts.batches(["a", "b"])]
+    texts = [batch.text for batch in make_batches(corpus._archive, ["a", "b"])]
     assert len(texts) == 2
     assert max(map(len, texts)) <= MAX_CHARS
     assert sum(text.count("word") for text in texts) == 2 * 60 * 500

@@ -235,11 +235,12 @@ class Catalog:
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
-        """Re-raise errors of SQLite as CatalogError, naming the corpus."""
+        """Re-raise errors of SQLite and of the operating system as CorpusError, naming the corpus."""
         try:
-            yield
+            with clear_errors(self.root):
+                yield
         except sqlite3.Error as error:
-            reason = f"cannot use the catalog of the corpus {self.root}: {error}"
+            reason = f"cannot write to the corpus {self.root}: {error}"
             if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
                 reason = (
                     f"the catalog of the corpus {self.root} is damaged ({error}). `voxframe doctor --corpus "

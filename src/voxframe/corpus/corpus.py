@@ -166,7 +166,7 @@ class Corpus:
 
     def _ipython_key_completions_(self) -> list[str]:
         """Return what can stand in `corpus[...]`: names of recordings, and ids where a name has several transcripts."""
-        names, shared = self._archive.recordings.names(self._archive.ids()), self._archive.recordings.shared_names()
+        names, shared = self._archive.recordings.names(self._archive.ids()), self._ledger.shared_recordings()
         return sorted(transcript_id if name in shared else name for transcript_id, name in names.items())
 
     def ids(self, where: Where | None = None) -> list[str]:

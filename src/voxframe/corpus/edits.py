@@ -22,7 +22,6 @@ from voxframe.analysis.speaker_turns import TEXT
 from voxframe.client.response import is_unicode
 from voxframe.corpus.annotations import checked_mapping, checked_text
 from voxframe.corpus.archive import Archive, in_session
-from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.names import stale_names
 from voxframe.errors import OptionError
 from voxframe.frames.corrected import Corrected, correct_tables, speakers_edit
@@ -290,7 +289,7 @@ class Corrections:
         transcript_id = self._archive.recordings.id(transcript_id)
         if not self._archive.has(transcript_id):
             raise self._archive.missing(transcript_id)
-        with clear_errors(self._archive.path), self._archive.kept(transcript_id):
+        with self._archive.kept(transcript_id):
             edits = self._archive.edits.all(transcript_id).get(transcript_id, [])
             if undone:
                 change = max((edit.change for edit in edits if edit.undone is None), default=0)
@@ -458,7 +457,7 @@ class Corrections:
             raise OptionError(f"author is a name, or None for the user of this machine, got {shown(author)}")
         self._archive.status(transcript_id)  # raises an error if it is not in the corpus
         tables, user = self._archive.sent(transcript_id), author or _user()
-        with clear_errors(self._archive.path), self._archive.kept(transcript_id):
+        with self._archive.kept(transcript_id):
             edits = self._archive.edits.all(transcript_id).get(transcript_id, [])
             active = [edit for edit in edits if edit.undone is None]
             corrected = correct_tables(tables, active)

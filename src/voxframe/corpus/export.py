@@ -16,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from voxframe._files import file_stems
 from voxframe._text import masked, quantity
 from voxframe.client.response import as_path
 from voxframe.corpus.archive import Archive, changing, view_of
@@ -206,7 +207,7 @@ class Exporter:
             return finished([os.fspath(target)], target, losses, omitted)
         with folder(target, overwrite=overwrite) as into:
             if kind not in TABLE_FORMATS:
-                stems = self._archive.recordings.stems(selected)
+                stems = file_stems(self._archive.recordings.names(selected))
                 for part in self._counted(parts, card):
                     rows = with_turns(part["words"], part["utterances"])
                     write_transcripts(rows, into, kind, losses, omitted, stems)

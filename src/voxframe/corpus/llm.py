@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -20,7 +20,7 @@ from voxframe.client.response import HTTPResponse
 from voxframe.corpus.archive import Archive, MissingTranscriptError
 from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.citations import PREAMBLE, NumberedPassage, cite
-from voxframe.corpus.ledger import CachedAnswer, Ledger, cache_key
+from voxframe.corpus.ledger import CachedAnswer, cache_key
 from voxframe.corpus.names import valid_names
 from voxframe.corpus.query import Query
 from voxframe.corpus.search import RowFilter, Search
@@ -92,7 +92,7 @@ class Llm:
     """
 
     def __init__(self, archive: Archive, search: Search, default_client: DefaultClient) -> None:
-        self._texts, self._search, self._ledger = LlmTexts(archive), search, archive.ledger
+        self._archive, self._search, self._ledger = archive, search, archive.ledger
         self._default_client = default_client
 
     def run(
@@ -115,8 +115,8 @@ class Llm:
             raise OptionError(f"refresh must be True, False or 'lost', got {refresh!r}")
         llm_requests.body("any", options)  # validates the options before anything is sent
         fields = {name: value for name, value in {**task_fields, **options}.items() if value is not None}
-        with clear_errors(self._ledger.path.parent):
-            batches = self._texts.batches(transcripts)
+        with clear_errors(self._archive.path):
+            batches = make_batches(self._archive, transcripts)
             ids = tuple(dict.fromkeys(i for batch in batches for i in batch.ids))
             sent: list[NumberedPassage] = []
             if passages is None:
@@ -127,7 +127,7 @@ class Llm:
                 sent = [NumberedPassage(n, table) for n, table in enumerate(tables, 1)]
                 texts = texts_together(passage.written() for passage in sent)
                 batches = [LlmBatch(ids, f"{PREAMBLE}\n\n{text}") for text in texts]
-            requests = _Requests(self._texts, self._ledger, self._default_client, task, fields, client, refresh)
+            requests = _Requests(self._archive, self._default_client, task, fields, client, refresh)
             with Progress(f"requesting {task}", jobs=len(batches), show=progress) as bar:
                 for batch in batches:
                     requests.send(batch)
@@ -144,14 +144,12 @@ class Llm:
 
     def responses(self) -> pd.DataFrame:
         """Return the cached responses as the table `responses`, oldest first."""
-        with clear_errors(self._ledger.path.parent):
-            answers: list[Any] = [_restored(answer) for answer in self._ledger.llm_responses()]
+        answers: list[Any] = [_restored(answer) for answer in self._ledger.llm_responses()]
         return frames.to_pandas(response_table(answers), "responses")
 
     def unanswered(self) -> pd.DataFrame:
         """Return the requests with a lost response, oldest first."""
-        with clear_errors(self._ledger.path.parent):
-            rows = [{**question.request, "asked": question.created} for question in self._ledger.pending_requests()]
+        rows = [{**question.request, "asked": question.created} for question in self._ledger.pending_requests()]
         table = pd.DataFrame(rows, columns=["task", "prompt", "transcript_ids", "asked"])
         dtypes = {"task": TEXT, "prompt": TEXT, "transcript_ids": object, "asked": "datetime64[us, UTC]"}
         return table.astype(dtypes)
@@ -162,8 +160,7 @@ class _Requests:
 
     def __init__(
         self,
-        texts: LlmTexts,
-        ledger: Ledger,
+        archive: Archive,
         default_client: DefaultClient,
         task: str,
         arguments: Mapping[str, Any],
@@ -172,7 +169,7 @@ class _Requests:
     ) -> None:
         self.task = task
         self.answers: list[LlmResponse] = []
-        self._texts, self._ledger, self._default_client = texts, ledger, default_client
+        self._archive, self._ledger, self._default_client = archive, archive.ledger, default_client
         self._arguments, self._client, self._refresh = arguments, client, refresh
         self._service = default_client.service_name(client)
 
@@ -218,7 +215,7 @@ class _Requests:
         if not as_text:
             return None
         by_id = tuple(transcript_id for transcript_id in batch.ids if transcript_id in created)
-        return [*([LlmBatch(by_id)] if by_id else []), *self._texts.as_texts(as_text)]
+        return [*([LlmBatch(by_id)] if by_id else []), *_as_texts(self._archive, as_text)]
 
     def _new(self, key: str, batch: LlmBatch) -> LlmResponse:
         client = self._default_client.use(self._client)
@@ -235,7 +232,7 @@ class _Requests:
         with self._pending(key, batch.ids):
             answer = replace(calls[self.task](**arguments, **source), transcript_ids=batch.ids)
         note = {"task": answer.task, "prompt": answer.prompt, "transcript_ids": batch.ids}
-        with suppress(MissingTranscriptError), self._texts.kept(batch.ids):  # one may have been deleted meanwhile
+        with suppress(MissingTranscriptError), self._archive.kept(*batch.ids):  # one may have been deleted meanwhile
             about = {"service": self._service, "request_id": answer.request_id}
             self._ledger.keep_answer(key, note, answer.raw, **about)
             self._ledger.note_request(answer.request_id, self._service, batch.ids)
@@ -305,64 +302,56 @@ class LlmBatch:
     text: str | None = None  # their text, if it is sent; None: the service looks up the transcripts by id
 
 
-class LlmTexts:
-    """Splits selections of transcripts into batches that fit into one request."""
+def make_batches(archive: Archive, transcripts: Any) -> list[LlmBatch]:
+    """Split a selection of transcripts into batches that fit into one request."""
+    ids = None if transcripts is None else archive.recordings.ids(transcripts)
+    table = Query(archive).table("transcripts", ids, columns=["transcript_id", "status", "audio_duration_s"])
+    if ids is not None and (undone := table[table["status"] != "completed"]["transcript_id"].to_list()):
+        raise OptionError(f"transcript {undone[0]!r} is not completed, so it has no text; leave it out")
+    table = table[table["status"] == "completed"]
+    if table.empty:
+        raise OptionError(f"the selection contains no completed transcript of the corpus {archive.path}")
+    completed = table["transcript_id"].tolist()
+    spoken = archive.with_rows("words", completed) | archive.with_rows("utterances", completed)
+    table = table[table["transcript_id"].isin(spoken)]
+    if table.empty:
+        raise OptionError(f"the selected transcripts of the corpus {archive.path} contain no speech")
+    named = {i for i, names in valid_names(archive).items() if names} | archive.edits.hashes().keys()
+    lengths = (table["audio_duration_s"].fillna(0) / 3600).tolist()
+    hours: dict[str, float] = dict(zip(table["transcript_id"].tolist(), lengths, strict=True))
+    groups = split_by_limits({i: h for i, h in hours.items() if i not in named})
+    return [*(LlmBatch(tuple(group)) for group in groups), *_as_texts(archive, [i for i in hours if i in named])]
 
-    def __init__(self, archive: Archive) -> None:
-        self._archive, self._query = archive, Query(archive)
 
-    def kept(self, ids: Iterable[str]) -> AbstractContextManager[object]:
-        """Return a context manager that keeps transcripts from being deleted; see `Archive.kept`."""
-        return self._archive.kept(*ids)
+def _as_texts(archive: Archive, ids: Sequence[str]) -> Iterator[LlmBatch]:
+    """Yield batches with the text of transcripts and the names of their speakers, as many per batch as fit."""
+    batch_ids: list[str] = []
+    text = ""
+    for transcript_id in ids:
+        for piece in texts_together(_lines(archive, transcript_id), "\n"):
+            if batch_ids and len(text) + 2 + len(piece) > MAX_CHARS:
+                yield LlmBatch(tuple(batch_ids), text)
+                batch_ids, text = [], ""
+            text = f"{text}\n\n{piece}" if text else piece
+            if transcript_id not in batch_ids:
+                batch_ids.append(transcript_id)
+    if batch_ids:
+        yield LlmBatch(tuple(batch_ids), text)
 
-    def batches(self, transcripts: Any) -> list[LlmBatch]:
-        """Return the batches of a selection."""
-        ids = None if transcripts is None else self._archive.recordings.ids(transcripts)
-        table = self._query.table("transcripts", ids, columns=["transcript_id", "status", "audio_duration_s"])
-        if ids is not None and (undone := table[table["status"] != "completed"]["transcript_id"].to_list()):
-            raise OptionError(f"transcript {undone[0]!r} is not completed, so it has no text; leave it out")
-        table = table[table["status"] == "completed"]
-        if table.empty:
-            raise OptionError(f"the selection contains no completed transcript of the corpus {self._archive.path}")
-        completed = table["transcript_id"].tolist()
-        spoken = self._archive.with_rows("words", completed) | self._archive.with_rows("utterances", completed)
-        table = table[table["transcript_id"].isin(spoken)]
-        if table.empty:
-            raise OptionError(f"the selected transcripts of the corpus {self._archive.path} contain no speech")
-        named = {i for i, names in valid_names(self._archive).items() if names} | self._archive.edits.hashes().keys()
-        lengths = (table["audio_duration_s"].fillna(0) / 3600).tolist()
-        hours: dict[str, float] = dict(zip(table["transcript_id"].tolist(), lengths, strict=True))
-        groups = split_by_limits({i: h for i, h in hours.items() if i not in named})
-        return [*(LlmBatch(tuple(group)) for group in groups), *self.as_texts([i for i in hours if i in named])]
 
-    def as_texts(self, ids: Sequence[str]) -> Iterator[LlmBatch]:
-        """Yield batches with the text of transcripts and the names of their speakers, as many per batch as fit."""
-        batch_ids: list[str] = []
-        text = ""
-        for transcript_id in ids:
-            for piece in texts_together(self._lines(transcript_id), "\n"):
-                if batch_ids and len(text) + 2 + len(piece) > MAX_CHARS:
-                    yield LlmBatch(tuple(batch_ids), text)
-                    batch_ids, text = [], ""
-                text = f"{text}\n\n{piece}" if text else piece
-                if transcript_id not in batch_ids:
-                    batch_ids.append(transcript_id)
-        if batch_ids:
-            yield LlmBatch(tuple(batch_ids), text)
+def _lines(archive: Archive, transcript_id: str) -> Iterator[str]:
+    """Yield one line per turn with the name of its speaker and its corrected text; one too long is split."""
+    turns = Query(archive).table("utterances", transcript_id)
+    if turns.empty:
+        from voxframe.analysis import turns as grouped
 
-    def _lines(self, transcript_id: str) -> Iterator[str]:
-        """Yield one line per turn with the name of its speaker and its corrected text; one too long is split."""
-        turns = self._query.table("utterances", transcript_id)
-        if turns.empty:
-            from voxframe.analysis import turns as grouped
+        turns = grouped(Query(archive).table("words", transcript_id))
+    from voxframe.analysis.speaker_turns import row_speakers
 
-            turns = grouped(self._query.table("words", transcript_id))
-        from voxframe.analysis.speaker_turns import row_speakers
-
-        for who, text in zip(row_speakers(turns), turns["text"], strict=True):
-            if isinstance(text, str) and text.strip():
-                line = f"{who}: {text}" if isinstance(who, str) else text
-                yield from (line[at : at + MAX_CHARS] for at in range(0, len(line), MAX_CHARS))
+    for who, text in zip(row_speakers(turns), turns["text"], strict=True):
+        if isinstance(text, str) and text.strip():
+            line = f"{who}: {text}" if isinstance(who, str) else text
+            yield from (line[at : at + MAX_CHARS] for at in range(0, len(line), MAX_CHARS))
 
 
 def texts_together(texts: Iterable[str], separator: str = "\n\n") -> list[str]:

@@ -126,11 +126,10 @@ def metadata_table(archive: Archive, ids: str | Iterable[str] | None = None) -> 
     The type of a column depends on its values of all recordings, so that all selections of them have the same.
     """
     selected = archive.ids() if ids is None else archive.recordings.ids(ids)
-    with clear_errors(archive.path):
-        about = archive.recordings.table(selected)
-        rows: dict[str, dict[str, Any]] = {}
-        for transcript_id, text in archive.ledger.metadata():
-            rows.setdefault(transcript_id, {}).update(metadata_from_json(text))
+    about = archive.recordings.table(selected)
+    rows: dict[str, dict[str, Any]] = {}
+    for transcript_id, text in archive.ledger.metadata():
+        rows.setdefault(transcript_id, {}).update(metadata_from_json(text))
     names = list(dict.fromkeys(n for row in rows.values() for n in row if n not in RECORDING_COLUMNS))
     places = {transcript_id: place for place, transcript_id in enumerate(rows)}
     order = pa.array([places.get(i, len(rows)) for i in selected], pa.int64())

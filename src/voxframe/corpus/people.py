@@ -19,7 +19,6 @@ from voxframe.analysis.recordings import as_a_part
 from voxframe.analysis.speaker_turns import TEXT, speaker_labels
 from voxframe.corpus.annotations import checked_text, with_names
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.conditions import PERSON
 from voxframe.corpus.metadata import metadata_table
 from voxframe.corpus.names import valid_names
@@ -68,7 +67,7 @@ def assign_people(
         name = checked_text(person, *_PERSON)
         if existing.get(transcript_id, {}).get(label) != name:
             change.setdefault(transcript_id, {})[label] = name
-    with clear_errors(archive.path), archive.catalog.writing() as tx:
+    with archive.catalog.writing() as tx:
         (n,) = tx.rows("SELECT coalesce(max(change), -1) + 1 FROM people")[0]
         # `forget` removes the payload first and people later, so nothing is left of what is deleted meanwhile
         here = {transcript_id: of for transcript_id, of in change.items() if archive.has(transcript_id)}
@@ -78,7 +77,7 @@ def assign_people(
 
 def undo_people(archive: Archive) -> None:
     """Revert the last change."""
-    with clear_errors(archive.path), archive.catalog.writing() as tx:
+    with archive.catalog.writing() as tx:
         (n,) = tx.rows("SELECT max(change) FROM people")[0]
         if n is None:
             raise OptionError("no people were assigned, so there is no change to undo")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxframe._files import file_stems
 from voxframe._text import masked, storable
 from voxframe.corpus.catalog import Catalog
 from voxframe.corpus.ledger import Ledger
@@ -54,10 +53,6 @@ class RecordingNames:
         """Return the names of the recordings of transcripts, by id."""
         return dict(zip(ids, self.table(ids)["recording"].to_pylist(), strict=True))
 
-    def shared_names(self) -> set[str]:
-        """Return the names of the recordings that have several transcripts."""
-        return self._ledger.shared_recordings()
-
     def add_to(self, table: pa.Table, name: str) -> pa.Table:
         """Return a table with those of the columns `recording` and `source` that it has in a corpus."""
         missing = [n for n in RECORDING_COLUMNS if n in CORPUS_TABLES[name].names and n not in table.column_names]
@@ -87,10 +82,6 @@ class RecordingNames:
     def with_name(self, name: str) -> list[str]:
         """Return the ids of the transcripts of the recordings with a name, of jobs that are not finished, too."""
         return self._ledger.with_recording(storable(name))
-
-    def stems(self, ids: Sequence[str]) -> dict[str, str]:
-        """Return a file name without suffix for each transcript: its recording, with the id if others have it, too."""
-        return file_stems(self.names(ids))
 
 
 def _of_corpus(root: Path) -> RecordingNames:

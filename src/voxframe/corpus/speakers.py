@@ -12,7 +12,6 @@ import pandas as pd
 from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus.annotations import SpeakerNames, checked_mapping, checked_text, fingerprints, voices_of
 from voxframe.corpus.archive import Archive, in_session
-from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.detection import (
     THRESHOLD,
     AudioFiles,
@@ -84,7 +83,7 @@ class Speakers:
             checked_mapping({} if names is None else names, "the names of speakers", '{"A": "Ada"}'),
             checked_mapping({} if turns is None else turns, "the speakers of turns", '{2: "A"}'),
         )
-        with clear_errors(self._archive.path), self._archive.kept(transcript_id):
+        with self._archive.kept(transcript_id):
             now = self._archive.names.get(transcript_id)
             speakers = {k: v for k, v in {**now.speakers, **new_names}.items() if v is not None}
             corrected = {k: v for k, v in {**now.turns, **new_turns}.items() if v is not None}
@@ -222,7 +221,7 @@ class Speakers:
             >>> voxframe.Corpus(tempfile.mkdtemp()).speakers.forget_vectors()
             0
         """
-        with clear_errors(self._archive.path), self._archive.catalog.writing() as tx:
+        with self._archive.catalog.writing() as tx:
             stored = [i for (i,) in tx.rows("SELECT DISTINCT transcript_id FROM voices")]
             selected = stored if ids is None else self._archive.known(ids)
             return sum(tx.drop("voices", transcript_id=i) for i in selected)
@@ -262,7 +261,7 @@ class Speakers:
         transcript_id = self._archive.recordings.id(transcript_id)
         if not self._archive.has(transcript_id):
             raise self._archive.missing(transcript_id)
-        with clear_errors(self._archive.path), self._archive.kept(transcript_id):
+        with self._archive.kept(transcript_id):
             if not self._archive.names.undo(transcript_id):
                 raise OptionError(f"the speakers of {transcript_id!r} have no names, so there is no change to undo")
         return self.get(transcript_id)

@@ -389,7 +389,7 @@ class Tables:
                     raise PartReplacedError from None
                 incoming = self._incoming / f"{name}.{path.name}.{path.parent.parent.name}"
                 if incoming.exists():  # committed, and not moved into place yet
-                    with contextlib.suppress(OSError):
+                    with contextlib.suppress(CorpusError):
                         self.settle()
                     if not path.exists():
                         return incoming

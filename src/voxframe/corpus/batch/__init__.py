@@ -349,8 +349,7 @@ class Batch:
 
     def jobs(self) -> pd.DataFrame:
         """Return the jobs as the table `jobs` with their metadata."""
-        with clear_errors(self._archive.path):
-            return jobs_frame(self._ledger.jobs())
+        return jobs_frame(self._ledger.jobs())
 
     def known_id(self, transcript_id: str) -> str:
         """Return the id of a transcript or job of which anything is left, given the id or the name of its recording."""

@@ -29,7 +29,6 @@ import pyarrow.compute as pc
 
 from voxframe._files import file_name, stamp, write_atomic
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.opening import read_file
 from voxframe.corpus.search.segment import FORMAT, WORD_COLUMNS, IndexSegment, build, merge, words_of, write
 from voxframe.corpus.store import check_no_link, check_writable, folder
@@ -210,10 +209,6 @@ class SearchIndex:
                 return
             self._finish(manifest)
 
-    @property
-    def _is_in_memory(self) -> bool:
-        return any(name.startswith(_IN_MEMORY) for name in self._manifest.segments)
-
     def _current(self) -> OpenIndex:
         for attempt in range(5):
             try:
@@ -258,23 +253,22 @@ class SearchIndex:
 
     def _read(self) -> Manifest:
         """Return the contents in the catalog, the same object while they are unchanged."""
-        with clear_errors(self._store.root):
-            rows = self._catalog.rows("SELECT value FROM state WHERE name = 'search'")
-            version = rows[0][0] if rows else None
-            if version is None or version == self._ignored or not version.startswith(FORMAT):
-                return Manifest()
-            if self._known[0] != version:
-                segments = self._catalog.rows("SELECT name, words, documents, stamp FROM segments")
-                documents = self._catalog.rows(
-                    "SELECT file, segment, place, d.stamp, content FROM documents d JOIN segments ON segment = name"
-                )
-                self._known = (
-                    version,
-                    Manifest(
-                        {name: Segment(*row) for name, *row in segments},
-                        {file: IndexedTranscript(*row) for file, *row in documents},
-                    ),
-                )
+        rows = self._catalog.rows("SELECT value FROM state WHERE name = 'search'")
+        version = rows[0][0] if rows else None
+        if version is None or version == self._ignored or not version.startswith(FORMAT):
+            return Manifest()
+        if self._known[0] != version:
+            segments = self._catalog.rows("SELECT name, words, documents, stamp FROM segments")
+            documents = self._catalog.rows(
+                "SELECT file, segment, place, d.stamp, content FROM documents d JOIN segments ON segment = name"
+            )
+            self._known = (
+                version,
+                Manifest(
+                    {name: Segment(*row) for name, *row in segments},
+                    {file: IndexedTranscript(*row) for file, *row in documents},
+                ),
+            )
         return self._known[1]
 
     def _discard(self) -> None:
@@ -303,7 +297,8 @@ class SearchIndex:
         except FileNotFoundError:
             raise
         except (OSError, CorpusError):  # a read-only or full disk
-            manifest = (self._manifest if self._is_in_memory else self._read()).copy()
+            is_in_memory = any(name.startswith(_IN_MEMORY) for name in self._manifest.segments)
+            manifest = (self._manifest if is_in_memory else self._read()).copy()
             for _ in self._steps(manifest, listing, self._keep):
                 pass
             return manifest
@@ -397,7 +392,7 @@ class SearchIndex:
 
     def _write(self, manifest: Manifest) -> None:
         """Write contents to the catalog."""
-        with clear_errors(self._store.root), self._catalog.writing() as tx:
+        with self._catalog.writing() as tx:
             before = {
                 file: tuple(row) for file, *row in tx.rows("SELECT file, segment, place, stamp, content FROM documents")
             }

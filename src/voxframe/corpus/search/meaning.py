@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -368,7 +368,6 @@ def typical_words(
     *,
     clusters: int,
     words: int = 10,
-    ignore: Collection[str] = IGNORED,
 ) -> list[list[str]]:
     """Return the words that are typical of each cluster, by class-based TF-IDF.
 
@@ -381,7 +380,6 @@ def typical_words(
         labels: Cluster of each sentence, 0 or more.
         clusters: Number of clusters.
         words: Maximum number of words per cluster.
-        ignore: Words to leave out, in lower case. The default is a list of English function words.
 
     Returns:
         For each cluster its words, the most typical first. Words of equal weight are in alphabetical order.
@@ -393,7 +391,7 @@ def typical_words(
     counts: list[Counter[str]] = [Counter() for _ in range(clusters)]
     for text, label in zip(texts, np.asarray(labels).tolist(), strict=True):
         found = (word.replace("\u2019", "'") for word in _WORD.findall(text.lower()))
-        counts[label].update(word for word in found if word.partition("'")[0] not in ignore)
+        counts[label].update(word for word in found if word.partition("'")[0] not in IGNORED)
     everywhere = sum(counts, Counter[str]())
     mean = everywhere.total() / max(1, clusters)
     weights = [
