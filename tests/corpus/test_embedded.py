@@ -19,9 +19,11 @@ _DATA = Path(__file__).parents[2] / "data"
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[voxframe.Client]:
-    """A client of an embedded server with an empty data directory."""
-    with embedded(tmp_path_factory.mktemp("service")) as client:
-        yield client
+    """A client of an embedded server with an empty data directory, and with the engine that starts fastest."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VOXFRAME_ENGINE", "parrot")
+        with embedded(tmp_path_factory.mktemp("service")) as client:
+            yield client
 
 
 @pytest.fixture(scope="module")
