@@ -14,6 +14,7 @@ from voxframe.analysis import (
     pauses,
     questions,
     sentiment_over_time,
+    talk_time,
 )
 from voxframe.errors import OptionError
 
@@ -205,3 +206,15 @@ def test_words_that_overlap_or_touch_have_no_pause_between_them() -> None:
     rows = words(("A", "a", 0, 500), ("A", "b", 400, 800), ("A", "c", 800, 900), ("A", "d", 901, 1000))
     assert pauses(rows, min_ms=0)["pause_ms"].tolist() == [1]
     assert delivery(rows, min_pause_ms=0)[["pauses", "pause_s"]].values.tolist() == [[1.0, 0.001]]
+
+
+def test_a_word_of_a_measure_has_a_letter_or_a_digit():
+    """Dashes and notes in rows of their own are words of no measure, so that rates of one name agree."""
+    rows = words(
+        ("A", "Hello", 0, 400), ("A", "\u2014", 500, 700), ("A", "\u266a", 800, 900), ("A", "you?", 1000, 1500)
+    )
+    rows = rows.assign(word_idx=range(4))
+    labels = pd.DataFrame({"transcript_id": "t", "label": ["x"], "start_ms": [0], "end_ms": [2000]})
+    for table in (talk_time(rows), delivery(rows), pace(rows), label_shares(labels, rows), questions(rows)):
+        assert table["words"].tolist() == [2]
+    assert delivery(rows)["words_per_minute"].tolist() == talk_time(rows)["words_per_minute"].tolist()

@@ -12,7 +12,7 @@ from voxframe._arrow import takes_frames
 from voxframe.analysis.grouping import By, durations_ms, key_list, ratio, with_keys
 from voxframe.analysis.recordings import keeps_recordings, uses
 from voxframe.analysis.spans import WINDOW_S, annotate, split_spans
-from voxframe.analysis.speaker_turns import TEXT, floats, require, require_words, with_times
+from voxframe.analysis.speaker_turns import TEXT, floats, require, require_words, with_times, words_in_rows
 from voxframe.analysis.speech_delivery import speech_pieces
 from voxframe.errors import OptionError
 from voxframe.measures import defines
@@ -69,7 +69,7 @@ def pace(
     return _windows(
         words,
         by,
-        {"words": pd.Series(1, index=words.index)},
+        {"words": words_in_rows(words)},
         window_s,
         step_s,
         transcripts,
@@ -252,11 +252,13 @@ def label_shares(
     given = labels[["transcript_id", "start_ms", "end_ms", "label"]].assign(
         strength=floats(labels[strength]) if strength else np.nan
     )
-    pairs = annotate(points.assign(word=range(len(words)), group=number), given, rule="all").dropna(subset="label")
+    count = words_in_rows(words).to_numpy(np.int64)
+    points = points.assign(word=range(len(words)), words=count, group=number)
+    pairs = annotate(points, given, rule="all").dropna(subset="label")
     pairs = pairs.drop_duplicates(["word", "label"])  # segments of one label can overlap
-    found = pairs.groupby(["group", "label"], sort=True).agg(words=("label", "size"), strength=("strength", "mean"))
+    found = pairs.groupby(["group", "label"], sort=True).agg(words=("words", "sum"), strength=("strength", "mean"))
     found = found.reset_index()
-    found.insert(3, "word_share", ratio(found["words"], np.bincount(number)[found["group"].to_numpy()]))
+    found.insert(3, "word_share", ratio(found["words"], np.bincount(number, count)[found["group"].to_numpy()]))
     firsts = np.unique(number, return_index=True)[1]
     heads: Sequence[Any] = [key.iloc[firsts[found["group"].to_numpy()]].reset_index(drop=True) for key in keys]
     parts = [*(heads if names else []), found.drop(columns="group").astype({"label": TEXT})]

@@ -14,7 +14,15 @@ from voxframe._text import join_words
 from voxframe.analysis.grouping import By, ratio, with_keys
 from voxframe.analysis.recordings import keeps_recordings, uses
 from voxframe.analysis.search_terms import find_words
-from voxframe.analysis.speaker_turns import MILLISECONDS, TEXT, floats, require, require_words, with_times
+from voxframe.analysis.speaker_turns import (
+    MILLISECONDS,
+    TEXT,
+    floats,
+    require,
+    require_words,
+    with_times,
+    words_in_rows,
+)
 from voxframe.measures import defines
 from voxframe.validators import Number, checked
 
@@ -221,7 +229,7 @@ def _runs(rows: pd.DataFrame, begins: npt.NDArray[np.bool_]) -> pd.DataFrame:
             "text": pd.array([join_words(filter(None, text[a:b])) for a, b in pairwise(edges)], dtype=TEXT),
             "start_ms": floats(rows["start_ms"])[first].astype(np.int64),
             "end_ms": (np.maximum.reduceat(end, first) if len(first) else end).astype(np.int64),
-            "words": np.diff(edges),
+            "words": np.add.reduceat(words_in_rows(rows).to_numpy(np.int64), first) if len(first) else np.diff(edges),
             "mean_confidence": sure.groupby(np.cumsum(begins)).mean().to_numpy(np.float64),
         }
     )
@@ -293,7 +301,7 @@ def delivery(
     said = find_words(rows.assign(_at=np.arange(len(rows))), fillers)
     sums = pd.DataFrame(
         {
-            "words": 1,
+            "words": words_in_rows(rows),
             "articulation_s": np.maximum(floats(rows["end_ms"]) - begin, 0) / 1000,
             "pause_s": silence / 1000,
             "pauses": (silence > 0).astype(np.int64),
