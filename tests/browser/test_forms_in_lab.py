@@ -84,6 +84,9 @@ def test_matches_appear_while_typing_and_play_with_the_keyboard(notebook):
     page.keyboard.press("Enter")
     plays(notebook, expected[1][3])
     assert notebook.kernel("search.player.interval[0]") == expected[1][3]
+    marked = search.locator(".vf-player .vf-hit")
+    expect(marked.first).to_have_text(re.compile("trees", re.IGNORECASE))
+    expect(search.locator(".vf-player .vf-row[aria-current=true]")).to_be_in_viewport()
 
 
 def test_a_second_view_and_one_drawn_again_show_the_same(notebook):

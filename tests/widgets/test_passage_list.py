@@ -24,7 +24,7 @@ def click(widget: PassageList, row: int) -> None:
 
 
 def test_search_results_of_many_recordings_play(corpus):
-    """A click plays the row's own recording from its time, with the words of the corpus in the player."""
+    """A click plays the row's own recording from its time, with the words of the corpus in the player, hits marked."""
     found = corpus.search("the")
     widget = PassageList(found, corpus=corpus, audio=AUDIO)
     assert lines(widget, "match") == found["match"].to_list()
@@ -36,6 +36,7 @@ def test_search_results_of_many_recordings_play(corpus):
         assert widget.player._transcript_id == name
         assert widget.player.time == found["start_ms"].iloc[row]
         assert widget.player.interval == found[["start_ms", "end_ms"]].iloc[row].to_list()
+        assert widget.player.query == "the"
         assert f"{name}.flac" in widget.player._sources[0]
 
 

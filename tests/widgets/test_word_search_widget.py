@@ -119,7 +119,7 @@ def test_the_code_gives_the_same_result(corpus):
 
 
 def test_a_match_is_played_from_its_time(corpus):
-    """A click opens the transcript at the match with its recording; an open player is used again."""
+    """A click opens the transcript at the match with its recording, hits marked; an open player is used again."""
     search = WordSearch(corpus, audio={"call": DATA / "call.flac"}, query="the")
     sent = []
     search.send = lambda message, buffers=None: sent.append(message)
@@ -134,6 +134,7 @@ def test_a_match_is_played_from_its_time(corpus):
         [row["start_ms"], row["end_ms"]],
     )
     assert player._sources
+    assert player.query == "the"
     turns = corpus.table("utterances", "call")
     own = turns[(turns["start_ms"] <= row["start_ms"]) & (turns["end_ms"] >= row["end_ms"])]
     assert player._stop_at[0] in own["end_ms"].to_list()

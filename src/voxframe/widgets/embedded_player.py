@@ -132,6 +132,10 @@ class PlayerWidget(ScriptedWidget):
         Warns:
             CorpusWarning: The recording was not found; the transcript is shown without sound.
         """
+        self._play(transcript_id, start_ms, end_ms)
+
+    def _play(self, transcript_id: str, start_ms: int, end_ms: int | None, query: str = "") -> None:
+        """Play as `play` does. The embedded player marks the hits of a query."""
         if self._linked is not None and self._is_linked(transcript_id):
             self._linked.cue(start_ms, end_ms)
             self._linked.send({"do": "play"})
@@ -142,6 +146,7 @@ class PlayerWidget(ScriptedWidget):
             if old is not None:
                 old.close()
         self.player.cue(start_ms, end_ms)
+        self.player.query = query or self.player.query
         self.send({"do": "play"})  # the browser plays when the player has been rendered
 
     def _is_linked(self, transcript_id: str) -> bool:
@@ -275,7 +280,8 @@ class RowPlayerWidget(PlayerWidget):
         if not self.playable:
             raise OptionError("there is nothing to play from; pass corpus=, audio= or player= to this widget")
         end = None if pd.isna(row["end_ms"]) else int(row["end_ms"])
-        self.play(self._recording_of(row), max(0, int(row["start_ms"])), end)
+        term = "" if "score" in row or pd.isna(row.get("term")) else str(row["term"])  # a score: found by meaning
+        self._play(self._recording_of(row), max(0, int(row["start_ms"])), end, term)
 
     def _recording_of(self, row: pd.Series[Any]) -> str:
         """Return the transcript id of a row, or its recording; "" if it names none."""

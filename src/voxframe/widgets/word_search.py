@@ -313,15 +313,16 @@ class WordSearch(CorpusPlayerWidget):
 
     def _on_browser_message(self, message: dict[str, Any], _: list[Any]) -> None:
         """Handle a click: play a match, or the match at a position of a transcript."""
+        query = self.query if self.mode == "words" and not self.slop else ""
         with show_errors(self):
             if message.get("do") == "match" and 0 <= (n := int(message["row"])) < len(self._shown):
                 row = self._shown.iloc[n]
                 if pd.isna(row["start_ms"]):
                     raise OptionError("cannot play this match: its words have no times")
                 end = None if pd.isna(row["end_ms"]) else int(row["end_ms"])
-                self.play(row["transcript_id"], int(row["start_ms"]), end)
+                self._play(row["transcript_id"], int(row["start_ms"]), end, query)
             elif message.get("do") == "fall":
-                self.play(str(message["transcript_id"]), max(0, int(message["start_ms"])))
+                self._play(str(message["transcript_id"]), max(0, int(message["start_ms"])), None, query)
 
 
 def _metadata(corpus: Corpus) -> pd.DataFrame | None:

@@ -21,6 +21,7 @@ class Reader {
         this.list.append(this.heading(chapter++));
       const row = h("div", { class: "vf-row", role: "listitem", tabindex: "-1" });
       row.passage = p;
+      row.setAttribute("aria-label", this.label(p));
       this.rows.push(row);
       this.list.append(row);
     }
@@ -56,6 +57,7 @@ class Reader {
       const lines = Math.max(1, Math.ceil(this.passages.plain(p).length / letters));
       row.style.height = `${lines * 25 + (narrow ? 34 : 8)}px`;
     }
+    if (this.current >= 0) this.show(this.current, false); // an element that is moved in the page has lost its place
   }
 
   /** Makes the column of names as wide as the longest one needs, so that names are near their text. */
@@ -81,6 +83,12 @@ class Reader {
   /** Returns the speaker of a passage. */
   person(p) { return this.people.list[this.people.at[p]]; }
 
+  /** Returns the name of a passage for screen readers; rows that are not filled have one, too. */
+  label(p) {
+    const [from] = this.passages.span(p);
+    return from < 0 ? this.person(p).name : `${this.person(p).name}, ${clock(from)}`;
+  }
+
   heading(n) {
     const { start, text } = this.layers.chapters;
     const time = h("button", { type: "button", class: "vf-time" }, clock(start[n]));
@@ -95,7 +103,6 @@ class Reader {
     const [from, to] = passages.span(p);
     const { name, colour } = this.person(p);
     const when = from < 0 ? "–" : clock(from); // no word has a time
-    row.setAttribute("aria-label", from < 0 ? name : `${name}, ${when}`);
     const corrected = passages.turn[p] in this.model.get("corrections");
     const line = h("p", { class: "vf-text", dir: "auto" });
     for (let i = passages.first[p]; i < passages.first[p + 1]; i++) line.append(i > passages.first[p] ? passages.space(i) : "", this.word(i));
@@ -158,6 +165,7 @@ class Reader {
   /** Redraws the filled rows after names, corrections or hits changed. */
   again() {
     this.fitNames();
+    for (const [p, row] of this.rows.entries()) row.setAttribute("aria-label", this.label(p));
     for (const row of [...this.filled]) {
       if (row.querySelector("textarea, input")) continue;
       this.filled.delete(row);
