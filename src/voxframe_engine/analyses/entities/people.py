@@ -38,11 +38,7 @@ _INITIALS = r"(?:[a-z]\. ?|[b-hj-z] ){1,3}"  # "J. R. Smith", "j smith"
 _TITLED = re.compile(rf"\b(?P<title>{_TITLE}) (?P<given>{_INITIALS})?(?P<first>{_NAME})(?: (?P<second>{_NAME}))?")
 _ONE_OF_THEM = re.compile(r"\b(?:the|an?|your|my|his|her|our|their|see|every|any|no) $")
 _LONGEST_ARTICLE = 6  # characters, with the blank
-_NAMED = re.compile(
-    rf"\b(?:(?:full |first |last )?name(?:s are| is|'s)|(?:sur|last |first |maiden |middle )name(?! basis)(?: is| was|,"
-    rf"|:|\?)?|named|call me|ask for|put me through to|(?:this is|it's)(?= {_NAME}(?: {_NAME})? (?:speaking"
-    rf"|calling)\b)) (?P<first>{_NAME})(?: (?P<second>{_NAME}))?"
-)
+_NAMED = re.compile(rf"\b(?:name(?:s are| is| was|'s|:)|named) (?P<first>{_NAME})(?: (?P<second>{_NAME}))?")
 #: Said of a name: "my name is spelled with a k".
 _OF_NAME = frozenset(
     """
@@ -51,7 +47,6 @@ _OF_NAME = frozenset(
     too very pretty quite always never long short hard easy difficult similar
     """.split()
 )
-_COPULA = re.compile(r"(?:is|'s|are|was|:|named) $")
 _ASKED_NAME = re.compile(r"\b(?:your|the|full|first|last) name\b[^.?!]*\?")
 _TOKEN = re.compile(r"(?<!\w)[^\W\d_]+(?:['-][^\W\d_]+)*(?!\w)")
 
@@ -68,9 +63,7 @@ def people(run: WordRun) -> Iterator[EntityMatch]:
             start = "title" if written else "given" if match["given"] else "first"
             yield from _from(run, match, match.start(start), 72)
     for match in _NAMED.finditer(run.low):
-        named = _COPULA.search(match[0][: match.start("first") - match.start()])
-        if named or _is_sure(match["first"]) or run.text[match.start("first")].isupper():
-            yield from _from(run, match, match.start("first"), 70)
+        yield from _from(run, match, match.start("first"), 70)
     yield from _listed(run)
 
 

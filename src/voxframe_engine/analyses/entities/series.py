@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -30,25 +29,10 @@ _ACRONYMS = frozenset(
     AI ISO RFC BBC ITV CNN NBC ABC IRS FBI CIA NASA NATO DVD CD PC USB GPS ATM VAT PE AND THE OF TO IN ON IS OR MY NO
     """.split()
 )
-_SPELLED_CUE = re.compile(
-    r"\b(?:s s n|v i n|p i n|c v [vc]|i ?d|d o b|p o|w w w|h t t p s?|u s a?|u k|[ap] m|t v|n h s|i p|i b a n)\b"
-)
-_UNIT = re.compile(
-    r" ?(?:%|percent|per cent|dollars?|euros?|pounds?|bucks|cents?|pence|people|men|women|kids|children|times|miles"
-    r"|feet|foot|inch(?:es)?|degrees|(?:second|minute|hour|day|week|month|year|night|mile|metre|meter|litre|liter|gram"
-    r"|kilo|point|item|page|room|bedroom)s?|o'?clock|[ap]\.? ?m\b|million|billion|thousand|hundred|of the|out of|or|kg"
-    r"|km|cm|mm|mg|ml)\b"
-)
-_SPELLED_CASE = re.compile(r"\b(?:capital|upper ?case|lower ?case|underscore)\b")
-_AS_IN = re.compile(r"[, ]+(?:as in|for|like) (?P<word>[a-z]+)\b")
 _LETTERS = re.compile(r"[a-z](?:-[a-z]){2,}$")
 _NUMBER_WORD = re.compile(rf"(?:{BELOW_100}|hundred)$")
 _DIGIT_WORD = re.compile(rf"(?:{DIGIT}|\d)$")
 _CODE_WORD = re.compile(r"\+?[a-z0-9]+(?:[-/][a-z0-9]+)*$")
-_MEASURE = re.compile(
-    r"\d+(?:st|nd|rd|th|k|m|mm|cm|km|kg|mg|g|ml|l|am|pm|x|gb|mb|tb|k?hz|mhz|ghz|p|fps|mph|kw|bn|h|hrs?|mins?|secs?"
-    r"|ish|s)$"
-)
 _DATE = re.compile(r"(?:19|20)\d\d-(?:19|20)?\d\d(?:-\d\d)?$|\d{1,2}/\d{1,2}(?:/\d{2,4})?$|\d-\d$")
 #: Words after "a" and "i" that show that they are words too.
 _WORD_AFTER = {
@@ -90,25 +74,19 @@ class _Item(NamedTuple):
     after: str  # punctuation after it
 
 
-def series(run: WordRun, cuts: Sequence[int] = ()) -> Iterator[Series]:
-    """Yield all series of a run that have at least two digits or letters, in order. No series goes on past a cut."""
+def series(run: WordRun) -> Iterator[Series]:
+    """Yield all series of a run that have at least two digits or letters, in order."""
     items: list[_Item] = []
     for item in [*_items(run), None]:
-        if item and (not items or (_goes_on(items, item, run) and not _is_cut(cuts, items[-1].start, item.start))):
+        if item and (not items or _goes_on(items[-1], item)):
             items.append(item)
             continue
         yield from _series(run, items)
         items = [item] if item else []
 
 
-def _is_cut(cuts: Sequence[int], start: int, end: int) -> bool:
-    """Return True if a cut is after `start`, at most at `end`."""
-    return bisect_right(cuts, start) < bisect_right(cuts, end)
-
-
 def _items(run: WordRun) -> Iterator[_Item | None]:
     """Yield the items of the text, and None for each other word."""
-    cues = {at for match in _SPELLED_CUE.finditer(run.low) for at in range(*match.span())}
     shouted = run.text.isupper()
     end = 0
     for word in re.finditer(r"\bx ray\b|\S+", run.low):
@@ -117,13 +95,9 @@ def _items(run: WordRun) -> Iterator[_Item | None]:
         text = word[0].strip(_EDGE).rstrip(".,;:!?…\"')]")
         start = word.start() + word[0].find(text)
         end = start + len(text)
-        sort, value = ("", "") if not text or start in cues else _sort(text, run.text[start:end], shouted)
+        sort, value = ("", "") if not text else _sort(text, run.text[start:end], shouted)
         if word[0] in ("-", "\u2013", "#"):
             sort, value, end = "sign", "", word.end()
-        if sort == "letter":
-            named = _AS_IN.match(run.low, end)
-            if named and named["word"].startswith(value):
-                end = named.end()
         after = re.compile(r"[^\s\w]*").match(run.low, end)
         yield _Item(start, end, sort, value, after[0] if after else "") if sort else None
 
@@ -154,18 +128,17 @@ def _sort(low: str, text: str, shouted: bool) -> tuple[str, str]:
 
 def _is_code(low: str, text: str) -> bool:
     """Return True for a word of digits with hyphens or with capitals: "1-800-555-0199", "KD68"."""
-    if not _CODE_WORD.match(low) or not any(c.isdecimal() for c in low) or _MEASURE.match(low) or _DATE.match(low):
+    if not _CODE_WORD.match(low) or not any(c.isdecimal() for c in low) or _DATE.match(low):
         return False
     letters = re.sub(r"[^a-z]", "", text)
     return not letters or (text == low and all(len(part) <= 3 for part in re.findall("[a-z]+", text)))
 
 
-def _goes_on(items: list[_Item], item: _Item, run: WordRun) -> bool:
-    last = items[-1]
+def _goes_on(last: _Item, item: _Item) -> bool:
     if re.search(r"[?!:;]", last.after):
         return False
     if last.after == ".":  # the next sentence goes on with single digits
-        return item.sort == last.sort == "digit" and not _UNIT.match(run.low, item.end)
+        return item.sort == last.sort == "digit"
     return True
 
 
@@ -178,7 +151,7 @@ def _series(run: WordRun, items: list[_Item]) -> Iterator[Series]:
         items = items[at + 1 :]
     while items and (_is_loose(items[0], first=True) or _is_first_word(run, items)):
         items = items[1:]
-    while items and (_is_loose(items[-1], first=False) or _is_last_word(run, items) or _is_counted(run, items[-1])):
+    while items and (_is_loose(items[-1], first=False) or _is_last_word(run, items)):
         items = items[:-1]
     meaningful = [item for item in items if item.value not in ("", "double", "triple")]
     if not meaningful:
@@ -251,10 +224,6 @@ def _value(items: list[_Item]) -> str:
     return "".join([*parts, digits_of(" ".join(words))])
 
 
-def _is_counted(run: WordRun, item: _Item) -> bool:
-    return item.sort in ("digit", "number") and not item.after and _UNIT.match(run.low, item.end) is not None
-
-
 def _is_certain(text: str, items: list[_Item], meaningful: list[_Item], value: str) -> bool:
     """Return True if a series is surely no quantity, list of numbers, or name of a thing."""
     sorts = [item.sort for item in meaningful]
@@ -264,8 +233,6 @@ def _is_certain(text: str, items: list[_Item], meaningful: list[_Item], value: s
     letters = len(value) - digits
     # A spelling alphabet, upper case that is said, and letters with hyphens are only used to spell.
     if sorts.count("nato") >= 2 and (digits or sorts.count("nato") >= 4):
-        return True
-    if len(value) >= 3 and _SPELLED_CASE.search(text.lower()):
         return True
     if not digits:
         return any(item.sort == "spelled" and len(item.value) >= 4 for item in meaningful)
