@@ -252,7 +252,7 @@ def test_an_empty_text_is_no_id(empty: str) -> None:
 
 def test_a_directory_and_a_broken_file_are_named(tmp_path: Path) -> None:
     """A folder without payloads, and a compressed file that is not, are errors with the path."""
-    with pytest.raises(PayloadError, match="has no payload files; they end in"):
+    with pytest.raises(PayloadError, match="has no payload files, which have endings such as"):
         voxframe.load_words(tmp_path)
     broken = tmp_path / "x.json.zst"
     for data in (b"not zstd", zstandard.compress(b"{}" * 99)[:-3]):

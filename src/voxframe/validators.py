@@ -268,4 +268,4 @@ def _scalar(value: object) -> object:
 
 def speaker_label(value: Any) -> Any:
     """Return the label of a speaker; a whole number is the label of its digits."""
-    return str(int(value)) if isinstance(value, numbers.Integral) else value
+    return str(int(value)) if isinstance(value, numbers.Integral) and not isinstance(value, bool) else value

@@ -124,3 +124,4 @@ def test_groups_may_have_any_name(name: str | None) -> None:
     )
     assert analysis.turn_taking(rows, by)[name or "group"].tolist() == ["x"] * 3
     assert analysis.turn_matrix(rows, by, of="role")["transfers"].tolist() == [1, 1]
+    assert analysis.turn_matrix(rows.assign(recording="x"), "recording")["transfers"].tolist() == [1, 1]

@@ -312,6 +312,8 @@ def test_a_misspelled_recording_is_suggested(filled: voxframe.Corpus, tmp_path: 
     with pytest.warns(CorpusWarning, match="no words are by the speaker '1'; the labels and names are A"):
         filled.search("hi", speaker=1)
     assert filled.corrections.split("call-2", 1, speaker=2)["speaker"].tolist() == ["A", "2"]
+    for where in ("speaker == 2", "speaker in [2, 3]", [("speaker", "==", 2)]):
+        assert set(filled.table("words", "call-2", where=where)["speaker"]) == {"2"}
 
 
 @pytest.mark.parametrize("method", ["summarize", "action_items"])

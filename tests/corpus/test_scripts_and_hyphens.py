@@ -164,7 +164,22 @@ def test_regular_expressions_match_whole_words(tmp_path):
         corpus.search("colou(", regex=True)
 
 
-@pytest.mark.parametrize("query", ["colour|color", "colour OR wall", "colour -wall", r"\w+", "col.*", "[cC]olour"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "colour|color",
+        "colour OR wall",
+        "colour -wall",
+        r"\w+",
+        "col.*",
+        "[cC]olour",
+        "col.+",
+        "walls+",
+        "colour^2",
+        "wall~",
+        "/wall/",
+    ],
+)
 def test_operators_of_other_engines_are_named(tmp_path, query):
     """A query that looks like one with operators is searched as words, with a warning that says so."""
     corpus = corpus_of(tmp_path, {"a": "The colour of a wall."})
@@ -172,7 +187,7 @@ def test_operators_of_other_engines_are_named(tmp_path, query):
         corpus.search(query)
 
 
-@pytest.mark.parametrize("query", ["third-party", "the - wall", "or not", "a.b", "co*r"])
+@pytest.mark.parametrize("query", ["third-party", "the - wall", "or not", "a.b", "co*r", "C++", "e.g. this"])
 def test_usual_queries_are_not(tmp_path, query, recwarn):
     """Hyphens, dashes, wildcards and the word `or` are no operators."""
     corpus_of(tmp_path, {"a": "The colour of a wall."}).search(query)

@@ -376,9 +376,9 @@ def turn_matrix(spoken: pd.DataFrame, by: By = "transcript_id", *, of: str = "sp
     keys = [key if isinstance(key, str) else str(key.name or "group") for key in given]
     if of in keys:
         raise OptionError(f"by= cannot contain {of!r}, the column whose values follow each other (of=)")
-    if of == "speaker" and "transcript_id" not in keys and spoken["transcript_id"].nunique() > 1:
+    if of == "speaker" and not {"transcript_id", "recording"} & {*keys} and spoken["transcript_id"].nunique() > 1:
         raise OptionError(
-            "speakers of different recordings are different people; group by transcript_id too, or use of= with a "
+            "speakers of different recordings are different people; group by recording too, or use of= with a "
             "column that means the same in all recordings, such as speaker_name or a role"
         )
     table = turn_taking(spoken, [*given, of], **options)

@@ -23,9 +23,10 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow import types
 
+from voxframe.analysis.speaker_turns import SPEAKER_COLUMNS
 from voxframe.errors import CorpusError
 from voxframe.schema import CORPUS_TABLES
-from voxframe.validators import listed, name_list, nearest, shown
+from voxframe.validators import listed, name_list, nearest, shown, speaker_label
 
 #: A column, an operator and a value.
 Triple: TypeAlias = tuple[str, str, Any]
@@ -234,6 +235,8 @@ def _checked_triple(triple: Any, id_of: Callable[[str], str] | None) -> Triple:
             value = [id_of(text) if isinstance(text, str) else text for text in value]
         elif isinstance(value, str):  # None stands for null
             value = id_of(value)
+    if column in SPEAKER_COLUMNS:
+        value = [*map(speaker_label, value)] if isinstance(value, list | tuple | set) else speaker_label(value)
     return column, operator, value
 
 

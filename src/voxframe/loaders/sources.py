@@ -132,7 +132,7 @@ def _files(source: Source) -> Iterable[Source]:
         return [source]
     paths = [path for path in files_at(text) if not is_folder or path.is_dir() or is_payload_file(path.name)]
     if is_folder and not paths:
-        raise PayloadError(f"the folder {text!r} has no payload files; they end in {ENDINGS}")
+        raise PayloadError(f"the folder {text!r} has no payload files, which have endings {ENDINGS}")
     return paths or [source]
 
 

@@ -344,6 +344,8 @@ def dispersion(
     ax.hlines(np.arange(len(names)), 0, ends, color=GREY, linewidth=0.6, alpha=0.6, zorder=0)
     for n in sorted({*range(len(names))} - {*lane.tolist()}):
         ax.annotate("no occurrence", (0, n), (4, 2), textcoords="offset points", color=GREY, fontsize="small")
+    if not names and until:  # else the empty axis says so
+        style.say_nothing_to_show(ax)
     style.name_lanes(ax, names)
     style.clock_axis(ax, 0, until)
     if shared:

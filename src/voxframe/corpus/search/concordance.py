@@ -69,7 +69,10 @@ class SearchQuery:
 
 
 #: What is an operator in other search engines.
-_OPERATORS = re.compile(r"(?<=\w)\||\\[wdsb]|(?:^|\s)(?:OR|AND|NOT)(?=\s|$)|(?:^|\s)-(?=\w)|\.\*|\[\w+\]\w|^\^|\w\$$")
+_OPERATORS = re.compile(
+    r"(?<=\w)\||\\[wdsb]|(?:^|\s)(?:OR|AND|NOT)(?=\s|$)|(?:^|\s)-(?=\w)|\.[*+]|\[\w+\]\w|^\^|\w\$$"
+    r"|\w\+(?=\s|$|\w)|\w[\^~]\d*(?=\s|$)|^/.*/$"
+)
 
 
 def _expressions(query: object) -> list[Term]:
