@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from functools import partial
 from typing import Any
 
@@ -83,6 +84,24 @@ def test_other_arguments_that_are_not_allowed_are_named(call: Any, said: str) ->
     """Lists that are none, columns without numbers and groups that cannot be are errors that say so."""
     with pytest.raises(OptionError, match=said):
         call()
+
+
+def test_every_function_says_that_it_needs_a_dataframe() -> None:
+    """A list in place of a DataFrame is a TypeError that says what is needed, in every function."""
+    for name in analysis.__all__:
+        function = getattr(analysis, name)
+        if not inspect.isfunction(function):
+            continue
+        parameters = inspect.signature(function).parameters.values()
+        needed = [p for p in parameters if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+        with pytest.raises((TypeError, ValueError), match=r"DataFrame|must be|must have"):
+            function(*[[1]] * len(needed))
+
+
+def test_a_time_of_years_is_refused_before_its_windows_are_made() -> None:
+    """A wrong time, such as microseconds as milliseconds, gives an error that says so, not billions of windows."""
+    with pytest.raises(OptionError, match="check the times of the rows"):
+        analysis.pace(WORDS.assign(end_ms=10**15))
 
 
 @pytest.mark.parametrize(

@@ -297,6 +297,7 @@ def turn_statistics(spoken: pd.DataFrame, by: By = ("transcript_id", "speaker"),
         >>> turn_statistics(spoken)[["speaker", "turns", "longest_turn_s", "response_ms"]].values.tolist()
         [['A', 1, 0.5, nan], ['B', 1, 1.0, 200.0]]
     """
+    require(spoken, _NEEDED, "turn_statistics")
     given = key_list(by)
     _, names = with_keys(spoken, given, result=_STATISTICS)
     table = turn_taking(spoken, given, **options)

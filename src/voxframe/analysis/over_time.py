@@ -18,6 +18,7 @@ from voxframe.errors import OptionError
 from voxframe.measures import defines
 from voxframe.validators import checked
 
+_MOST_WINDOWS = 20_000_000  # 2 GB with their sums
 #: Function of the sums of windows and of their lengths in seconds that returns columns.
 _Measures: TypeAlias = "Callable[[pd.DataFrame, np.ndarray], dict[str, Any]]"
 
@@ -179,6 +180,11 @@ def _windows(
     keys = known.iloc[np.unique(group, return_index=True)[1]][names].reset_index(drop=True)
     length = durations_ms(rows, transcripts).reindex(keys["transcript_id"]).to_numpy(np.float64)
     bins = np.maximum(np.ceil(length / (1000 * step) - 1e-9), 1).astype(np.intp)
+    if bins.sum() > _MOST_WINDOWS:
+        raise OptionError(
+            f"there are {bins.sum():,} windows of {step:g} s in {length.sum() / 3_600_000:,.0f} hours, more than the "
+            f"{_MOST_WINDOWS:,} allowed; check the times of the rows, or choose longer windows"
+        )
     offset = np.cumsum(bins) - bins
     middle = (floats(rows["start_ms"]) + floats(rows["end_ms"])) / 2
     timed = np.isfinite(middle)
