@@ -124,6 +124,7 @@ def _no_colors_assigned() -> None:
     """Forget which colours people and terms have, which is kept per process."""
     if colors := sys.modules.get("voxframe.colors"):
         colors.registry.clear()
+        colors.recordings.clear()
         colors.sources.clear()
 
 

@@ -7,12 +7,16 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import matplotlib as mpl
+import pandas as pd
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
 import voxframe
 from voxframe import Corpus, colors, plots
 from voxframe.colors import COLORS, GREY, PALETTE, TERM_COLORS, color_indexes
+
+PAYLOADS = Path(__file__).parents[1] / "data" / "payloads"
 
 
 def test_labels_determine_their_colours() -> None:
@@ -37,11 +41,25 @@ def test_the_first_eight_people_differ() -> None:
 
 
 def test_terms_have_colours_of_their_own() -> None:
-    """No search term has the colour of a speaker, and each keeps its colour."""
+    """No search term has the colour of a speaker, and each keeps its colour, whatever was searched before."""
     assert not set(TERM_COLORS) & set(COLORS)
-    tree = color_indexes(["tree", "car"], kind="term")[0]
-    assert PALETTE[tree] in TERM_COLORS
-    assert color_indexes(["street", "call · tree"], kind="term")[1] == tree
+    terms = ["price", "money", "refund", "economy", "street", "tree"]
+    alone = {term: color_indexes([term], kind="term")[0] for term in terms}
+    assert {PALETTE[n] for n in alone.values()} <= {*TERM_COLORS}
+    colors.registry.clear()  # as in a new process
+    assert {term: color_indexes([term], kind="term")[0] for term in reversed(terms)} == alone
+
+
+def test_terms_of_a_picture_differ() -> None:
+    """Terms that share a colour have two in one picture, in whichever order; the others keep theirs."""
+    terms = [f"term {chr(97 + n)}" for n in range(20)]
+    alone = {term: color_indexes([term], kind="term")[0] for term in terms}
+    one, other = next(pair for pair in itertools.combinations(terms, 2) if alone[pair[0]] == alone[pair[1]])
+    free = next(term for term in terms if alone[term] != alone[one])
+    found = color_indexes([one, other, free], kind="term")
+    assert len({*found}) == 3
+    assert (found[0], found[2]) == (alone[one], alone[free])
+    assert color_indexes([free, other, one], kind="term") == found[::-1]
 
 
 @pytest.fixture
@@ -61,6 +79,7 @@ def test_people_of_a_corpus_keep_their_colours_in_every_session(interviews: Corp
     first = dict(zip(everybody, color_indexes(everybody), strict=True))
     for name in reversed(everybody):
         colors.registry.clear()  # as in a new process
+        colors.recordings.clear()
         colors.sources.clear()
         corpus = Corpus(interviews.path)
         assert color_indexes([name]) == [first[name]]
@@ -74,16 +93,20 @@ def test_people_of_a_recording_differ(interviews: Corpus) -> None:
         assert ada != guest
 
 
-def test_speakers_of_a_picture_differ_while_there_are_colours_left() -> None:
-    """Any up to eight of 24 people have as many colours, in any order, and so have labels that end in one number."""
+def test_speakers_of_a_recording_differ_while_there_are_colours_left() -> None:
+    """Any up to eight of 24 people have as many colours in a recording, and so have labels that end in one number."""
     people = [f"person {chr(97 + n)}" for n in range(24)]
     for name in people:
         color_indexes([name])
-    for group in itertools.combinations(people, 2):
-        assert len(set(color_indexes(group))) == 2
-    for eight in (people[n::3] for n in range(3)):
-        assert len(set(color_indexes(eight))) == 8
-        assert color_indexes(eight[::-1]) == color_indexes(eight)[::-1]
+    for n, group in enumerate(itertools.combinations(people, 2)):
+        assert len(set(color_indexes(group, transcripts=[f"t{n}"] * 2))) == 2
+    for n in range(3):
+        eight = color_indexes(people[n::3], transcripts=[f"u{n}"] * 8)
+        assert len(set(eight)) == 8
+        assert color_indexes(people[n::3][::-1], transcripts=[f"u{n}"] * 8) == eight[::-1]
+        assert [color_indexes([name], transcripts=[f"u{n}"])[0] for name in people[n::3]] == eight
+    assert color_indexes(["customer 1"], transcripts=["v"]) == [1]
+    assert color_indexes(["agent 1", "customer 1"], transcripts=["v"] * 2) == [0, 1]
     assert len(set(color_indexes([f"{role} {n}" for role in ("agent", "guest", "host") for n in (1, 2)]))) == 6
 
 
@@ -111,6 +134,7 @@ def test_speakers_of_a_corpus_keep_their_colours_in_every_session(tmp_path: Path
     seen: list[dict[str, int]] = []
     for order in (names, names[::-1], names[5:]):
         colors.registry.clear()  # as in a new process
+        colors.recordings.clear()
         colors.sources.clear()
         corpus = Corpus(tmp_path / "corpus")
         pictures = {tuple(speakers): color_indexes(speakers) for speakers in order}
@@ -119,6 +143,13 @@ def test_speakers_of_a_corpus_keep_their_colours_in_every_session(tmp_path: Path
         del corpus
     assert seen[0] == seen[1]
     assert seen[2].items() <= seen[0].items()
+
+
+def _lines(ax: Axes) -> dict[str, str]:
+    """Return the colour of each line by its name in the legend, without grey, which stands for several."""
+    legend = ax.get_legend()
+    lines = zip(legend.get_texts(), legend.get_lines(), strict=True)
+    return {label.get_text(): line.get_color().upper() for label, line in lines if line.get_color() != GREY}
 
 
 @pytest.mark.parametrize("speakers", [["A", "B", "C"], ["agent 1", "guest 1", "zoe"], ["Ann", "Bo", "Cy", "Dee"]])
@@ -137,9 +168,8 @@ def test_plots_widgets_and_pages_agree(tmp_path: Path, speakers: list[str]) -> N
             face = artist.get_facecolor()
             seen[label.get_text()].add(to_hex(face if ax.patches else face[0]).upper())
     for ax in (plots.pace(words, by="speaker", window_s=20), plots.confidence(words, by="speaker")):
-        legend = ax.get_legend()
-        for label, line in zip(legend.get_texts(), legend.get_lines(), strict=True):
-            seen[label.get_text()].add(line.get_color().upper())
+        for name, color in _lines(ax).items():
+            seen[name].add(color)
     player, timeline = voxframe.TranscriptPlayer("t", corpus=corpus), voxframe.Timeline(turns)
     for widget, labels in ((player, speakers), (timeline, range(len(speakers)))):
         widget.to_html(tmp_path / "page.html")
@@ -162,3 +192,86 @@ def test_speakers_of_two_recordings_differ_in_style() -> None:
         assert len({line.get_color() for line in artists}) == 2
         assert len({(line.get_color(), line.get_linestyle()) for line in artists}) == 4
     assert len({(to_hex(bar.get_facecolor()[0]), bar.get_hatch()) for bar in bars}) == 4
+
+
+def _timeline(rows: pd.DataFrame) -> dict[str, int]:
+    """Return the index of the colour of each lane."""
+    timeline = voxframe.Timeline(rows)
+    return dict(zip(timeline._names, timeline._colors, strict=True))
+
+
+@pytest.fixture
+def examples(tmp_path: Path) -> Corpus:
+    """The four recordings of `data`."""
+    corpus = Corpus(tmp_path / "corpus")
+    for name in ("call", "interview", "meeting", "panel"):
+        corpus.add(json.loads((PAYLOADS / f"{name}.json").read_bytes()))
+    return corpus
+
+
+def test_named_people_keep_their_colours_beside_labels(examples: Corpus) -> None:
+    """Four named people have the same colours in the player of their recording and among all recordings."""
+    examples.speakers.set("panel", {"A": "Ada", "B": "Grace", "C": "Edsger", "D": "Donald"})
+    player = voxframe.TranscriptPlayer("panel", corpus=examples)
+    names = [f"panel · {name}" for name in ("Ada", "Grace", "Edsger", "Donald")]
+    everything = _timeline(examples.table("utterances"))
+    assert [everything[name] for name in names] == [player._colors[label] for label in "ABCD"] == [0, 1, 2, 3]
+
+
+def test_labels_have_the_same_colours_alone_and_among_recordings(examples: Corpus) -> None:
+    """A label has one colour in pictures of its recording and of all, although other recordings have it, too."""
+    everything = _timeline(examples.table("utterances"))
+    for recording in ("call", "interview", "meeting", "panel"):
+        player = voxframe.TranscriptPlayer(recording, corpus=examples)
+        assert {label: everything[f"{recording} · {label}"] for label in player._colors} == player._colors
+    words = examples.table("words")
+    meeting = words[words["recording"] == "meeting"]
+    for plot in (plots.pace, plots.confidence):
+        alone, among = _lines(plot(meeting, by="speaker")), _lines(plot(words, by="speaker"))
+        assert {f"meeting · {label}": color for label, color in alone.items()}.items() <= among.items()
+        assert among["meeting · B"] == PALETTE[everything["meeting · B"]]
+    talk = plots.talk_time(examples.table("utterances"))
+    bars = {
+        label.get_text(): bar.get_facecolor() for label, bar in zip(talk.get_yticklabels(), talk.patches, strict=True)
+    }
+    assert {name: to_hex(color).upper() for name, color in bars.items()} == {
+        name: PALETTE[index] for name, index in everything.items()
+    }
+
+
+def test_a_label_without_a_name_gives_way_to_a_person(examples: Corpus) -> None:
+    """A person keeps a colour in a recording where a label has it; the label has another, also alone and later."""
+    examples.speakers.set("panel", {"A": "Ada"})
+    assert _timeline(examples.table("utterances"))["panel · Ada"] == 0
+    examples.speakers.set("meeting", {"B": "Ada"})
+    found = voxframe.TranscriptPlayer("meeting", corpus=examples)._colors
+    assert (found["B"], len({*found.values()})) == (0, 3)
+    for _ in range(2):
+        turns = examples.table("utterances")
+        label = turns[(turns["recording"] == "meeting") & (turns["speaker"] == "A")]
+        assert [*_timeline(label).values()] == [found["A"]]
+        everything = _timeline(turns)
+        assert (everything["meeting · A"], everything["meeting · Ada"], everything["panel · Ada"]) == (found["A"], 0, 0)
+        colors.registry.clear()  # as in a new process
+        colors.recordings.clear()
+
+
+def test_recordings_have_one_colour_in_all_plots(examples: Corpus) -> None:
+    """Recordings as lines have the same colours in two plots, by default, by name and by id."""
+    words = examples.table("words")
+    first = _lines(plots.confidence(words[words["recording"].isin(["interview", "call"])]))
+    everything = _lines(plots.pace(words))
+    assert len({*everything.values()}) == 4
+    assert first.items() <= everything.items()
+    for by in ("recording", "transcript_id"):
+        assert _lines(plots.confidence(words, by=by)) == everything
+    assert _lines(plots.pace(words, by="recording")) == everything
+
+
+def test_an_unknown_speaker_is_grey_in_every_picture() -> None:
+    """A row without a speaker is grey among the rows of one recording and of two, in a plot and in a widget."""
+    two = pd.DataFrame({"recording": ["one", "two"], "transcript_id": ["a", "b"], "speaker": None, "text": "x"})
+    two = two.assign(start_ms=0, end_ms=900)
+    for rows in (two, two[:1]):
+        assert {PALETTE[n] for n in _timeline(rows).values()} == {GREY}
+        assert {to_hex(bar.get_facecolor()[0]) for bar in plots.timeline(rows).collections} == {GREY}

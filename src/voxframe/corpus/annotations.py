@@ -83,10 +83,11 @@ class NameLog:
         rows = self._catalog.rows("SELECT transcript_id, state FROM names ORDER BY transcript_id, n")
         return {i: state for i, text in rows if (state := _parse(text)) is not None}
 
-    def every_state(self) -> list[SpeakerNames]:
-        """Return every state of the names of all transcripts, the oldest first."""
-        states = [_parse(text) for (text,) in self._catalog.rows("SELECT state FROM names ORDER BY transcript_id, n")]
-        return sorted((state for state in states if state is not None), key=lambda state: state.made)
+    def every_state(self) -> list[tuple[str, SpeakerNames]]:
+        """Return every state of the names of all transcripts, with the id of the transcript, the oldest first."""
+        rows = self._catalog.rows("SELECT transcript_id, state FROM names ORDER BY transcript_id, n")
+        states = [(transcript_id, _parse(text)) for transcript_id, text in rows]
+        return sorted(((i, state) for i, state in states if state is not None), key=lambda item: item[1].made)
 
     def add(self, transcript_id: str, names: SpeakerNames) -> None:
         """Add a state, which is the current one."""

@@ -97,23 +97,23 @@ def all_people(archive: Archive) -> dict[str, dict[str, str]]:
     return people
 
 
-def seen_together(archive: Archive) -> list[dict[str, str | None]]:
-    """Return the names and people given to each recording, the oldest first, then the labels of each recording.
+def seen_together(archive: Archive) -> list[tuple[str | None, dict[str, str]]]:
+    """Return the names by label of each recording, the oldest first, people, then the labels of each recording.
 
-    A name has its label if it has one. Labels are read from the tables, in the order in which they were written.
+    A name of turns stands for itself. Labels are read from the tables, in the order in which they were written.
     """
-    together: list[dict[str, str | None]] = []
+    together: list[tuple[str | None, dict[str, str]]] = []
     with contextlib.suppress(OSError, CorpusError):  # a plot does not need the corpus
-        for names in archive.names.every_state():
-            label_of = {name: label for label, name in reversed([*names.speakers.items()])}
-            together.append(dict.fromkeys(names.turns.values()) | label_of)
+        for transcript_id, names in archive.names.every_state():
+            together.append((transcript_id, {name: name for name in names.turns.values()} | dict(names.speakers)))
         for (text,) in archive.catalog.rows("SELECT labels FROM people ORDER BY change, transcript_id"):
             with contextlib.suppress(ValueError, AttributeError):  # of a later version
-                together.append({person: label for label, person in json.loads(text).items() if person is not None})
-        labels: dict[str, dict[str, str | None]] = {}
+                people = json.loads(text)
+                together.append((None, {label: person for label, person in people.items() if person is not None}))
+        labels: dict[str, dict[str, str]] = {}
         for transcript_id, label in archive.stored_labels():
-            labels.setdefault(transcript_id, {})[label] = None
-        together.extend(labels.values())
+            labels.setdefault(transcript_id, {})[label] = label
+        together.extend(labels.items())
     return together
 
 

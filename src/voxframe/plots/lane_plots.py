@@ -35,6 +35,7 @@ from voxframe.plots.spans import (
     several_transcripts,
     spans,
     transcript_names,
+    transcripts_of,
 )
 from voxframe.validators import Boolean, checked, name_list, shown, speaker_label
 
@@ -110,7 +111,8 @@ def timeline(
     legend = 0.0 if lane is None else style.legend_height(names, 9)
     ax = style.given_or_new(ax, 10, style.lanes_height(count + len(rows)) + legend)
     dark, kind = style.is_dark(ax), kind_of(by)
-    palette = (name_colors if lane is None else legend_colors)(names, found.named, kind=kind, dark=dark)
+    colored = name_colors if lane is None else legend_colors
+    palette = colored(names, found.named, kind=kind, transcripts=found.transcripts, dark=dark)
     if isinstance(custom_colors, Mapping):
         lane_colors = _lane_colors(df, by, found, custom_colors)
         palette = [lane_colors.get(name, color) for name, color in zip(names, palette, strict=True)]
@@ -193,7 +195,9 @@ def _chosen(found: Spans, names: list[Any]) -> Spans:
     number = {name: n for n, name in enumerate(names)}
     of = np.array([number.get(name, -1) for name in found.names], np.intp)
     code = of[found.code] if len(of) else found.code
-    return replace(found, code=code, names=names).where(code >= 0)
+    id_of = dict(zip(found.names, found.transcripts or (), strict=False))
+    ids = [id_of.get(name) for name in names] if id_of else None
+    return replace(found, code=code, names=names, transcripts=ids).where(code >= 0)
 
 
 def _last(band: pd.DataFrame) -> float:
@@ -254,8 +258,13 @@ def talk_time(df: pd.DataFrame, ax: Axes | None = None, *, by: By = ("transcript
     style.check_lanes(len(table), "speakers" if "speaker" in keys else "groups", "select some of them")
     lengths, shares = floats(table["talk_s"]), floats(table["share"])
     ax = style.given_or_new(ax, 7, style.lanes_height(len(table)))
+    by_last = keys[-1] if keys else None
     colors = name_colors(
-        labels, table.attrs.get("label_names"), kind=kind_of(keys[-1] if keys else None), dark=style.is_dark(ax)
+        labels,
+        table.attrs.get("label_names"),
+        kind=kind_of(by_last),
+        transcripts=transcripts_of(table, range(len(table)), labels, by_last),
+        dark=style.is_dark(ax),
     )
     ax.barh(range(len(table)), lengths, height=0.72, color=colors)
     for y, (length, share) in enumerate(zip(lengths.tolist(), shares.tolist(), strict=True)):

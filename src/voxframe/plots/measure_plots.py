@@ -16,7 +16,7 @@ from voxframe.analysis.recordings import distinct_names
 from voxframe.analysis.speaker_turns import floats, label_names, require
 from voxframe.colors import COLORS, GREY, NEGATIVE, POSITIVE, Kind, legend_colors, themed
 from voxframe.plots import style
-from voxframe.plots.spans import group_names, kind_of, seconds, transcript_names
+from voxframe.plots.spans import group_names, kind_of, seconds, transcript_names, transcripts_of
 from voxframe.validators import Integer, checked, shown
 
 if TYPE_CHECKING:
@@ -209,7 +209,11 @@ def _lines(table: pd.DataFrame, source: pd.DataFrame, value: str, ax: Axes | Non
     dark = style.is_dark(ax)
     kind: Kind = kind_of(line_keys[-1]) if line_keys else "group"
     named = label_names(source) if not many and kind == "person" else None
-    colors = legend_colors(names, named, kind=kind, dark=dark) if many or line_keys else [style.ink(ax)]
+    colors: Any = [style.ink(ax)]
+    if many or line_keys:
+        line = pd.Index(names).get_indexer(pd.Index(label))
+        ids = transcripts_of(table, line, names, line_keys[-1]) if line_keys else None
+        colors = legend_colors(names, named, kind=kind, transcripts=ids, dark=dark)
     lines = []
     for name, color, dash in zip(names, colors, style.by_color(colors, style.LINES), strict=True):
         of = (label == name).to_numpy(bool)
@@ -309,7 +313,8 @@ def keyness(table: pd.DataFrame, ax: Axes | None = None, *, top: int = 10) -> Ax
     ax = style.given_or_new(
         ax, 7, style.lanes_height(len(strongest)) + style.legend_height([str(name) for name in groups], 6)
     )
-    colors = legend_colors(groups, kind=kind_of(group), dark=style.is_dark(ax))
+    ids = [None] * len(groups) if group == "person" else None
+    colors = legend_colors(groups, kind=kind_of(group), transcripts=ids, dark=style.is_dark(ax))
     bars: list[Any] = []
     lengths, limit = floats(strongest[value]), _SIGNIFICANT[value]
     for name, color in zip(groups, colors, strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,7 @@ from voxframe.plots.spans import (
     several_transcripts,
     spans,
     transcript_names,
+    transcripts_of,
 )
 from voxframe.validators import Number, checked
 
@@ -75,7 +76,7 @@ def confidence(
     from voxframe.plots.time_axis import step
 
     require(df, ("start_ms", "confidence", *([by] if by not in (None, "speaker") else [])), "confidence")
-    kind = kind_of(by)
+    kind, column = kind_of(by or "transcript_id"), by
     if several_transcripts(df) and by in (None, "transcript_id", "speaker"):
         df = df.assign(line=lane_names(df) if by == "speaker" else transcript_names(df, last=""))
         by = "line"
@@ -83,6 +84,7 @@ def confidence(
         window_s = checked("window_s", window_s, Number(0.001, 1e9))
     start, sure = seconds(df["start_ms"]), floats(df["confidence"])
     code, names = _groups(df, by)
+    ids = transcripts_of(df, code, names, column) if kind == "person" else None
     finite = np.isfinite(start) & np.isfinite(sure)
     start, sure, code = start[finite], sure[finite], code[finite]
     last = float(start.max()) if len(start) else 0.0
@@ -90,7 +92,9 @@ def confidence(
 
     ax = style.given_or_new(ax, 10, 3 + (style.legend_height(names, 9) if by else 0.0))
     named = label_names(df) if by in ("speaker", "speaker_name") else None
-    colors = legend_colors(names, named, kind=kind, dark=style.is_dark(ax)) if by else [style.ink(ax)]
+    colors: Any = [style.ink(ax)]
+    if by:
+        colors = legend_colors(names, named, kind=kind, transcripts=ids, dark=style.is_dark(ax))
     lines, until = [], last
     for n, (color, dash) in enumerate(zip(colors, style.by_color(colors, style.LINES), strict=True)):
         of = code == n

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,6 +37,7 @@ class Spans:
         row: Position in the DataFrame of each span's row; -1 if spans were joined.
         names: Labels (str or None) by first occurrence. Labels without a timed span come last.
         named: Speaker names by label, if `names` holds speaker names. Plots colour a name by its label.
+        transcripts: Transcript of each label: see `transcripts_of`.
     """
 
     start: Floats
@@ -45,6 +46,7 @@ class Spans:
     row: Ints
     names: list[str | None]
     named: Mapping[Any, Any] | None = None
+    transcripts: Sequence[Any] | None = None
 
     @property
     def last(self) -> float:
@@ -97,13 +99,15 @@ def spans(df: pd.DataFrame, by: str | None, purpose: str) -> Spans:
         names = [None if pd.isna(label) else str(label) for label in labels]
         names = distinct_names(names, df) if by == "transcript_id" else names
     start, end = seconds(df["start_ms"]), seconds(df["end_ms"])
-    result = Spans(start, end, code, np.arange(len(df)), names, named)
+    transcripts = transcripts_of(df, code, names, by) if kind_of(by) == "person" else None
+    result = Spans(start, end, code, np.arange(len(df)), names, named, transcripts)
     result = _sorted(result.where(np.isfinite(start) & np.isfinite(end) & (end >= start)))
     if by is None and several_transcripts(df):
         return result  # lanes of a transcript stay together
     code, first = pd.factorize(result.code)
     order = [*first, *(n for n in range(len(names)) if n not in set(first))]
-    return replace(result, code=code, names=[names[n] for n in order])
+    ordered = None if transcripts is None else [transcripts[n] for n in order]
+    return replace(result, code=code, names=[names[n] for n in order], transcripts=ordered)
 
 
 def _sorted(found: Spans) -> Spans:
@@ -216,6 +220,25 @@ def group_names(table: pd.DataFrame, keys: list[str], source: pd.DataFrame | Non
         )
     rows = texts.astype("string").fillna("(unknown)").itertuples(index=False)
     return [" · ".join(row) for row in rows] if keys else ["all"] * len(table)
+
+
+def transcripts_of(df: pd.DataFrame, code: npt.ArrayLike, names: Sequence[object], by: str | None) -> list[Any] | None:
+    """Return the transcript of each lane for `color_indexes`: None for a person and for a lane of several transcripts.
+
+    Args:
+        code: Index of the lane of each row.
+        names: Names of the lanes.
+        by: Column that the lanes are made of. A person without a name is "call · A".
+    """
+    row, ids = pd.factorize(df["transcript_id"]) if "transcript_id" in df.columns else ((), ())
+    if not len(ids):
+        return None
+    found: list[set[int]] = [set() for _ in names]
+    for pair in pd.unique(np.asarray(code, np.int64) * (len(ids) + 1) + row + 1).tolist():
+        found[pair // (len(ids) + 1)].add(pair % (len(ids) + 1) - 1)
+    several = [by == "person" and " · " not in str(name) for name in names]
+    one = [-1 if has or len(of) > 1 else next(iter(of), -1) for of, has in zip(found, several, strict=True)]
+    return [None if n < 0 else ids[n] for n in one]
 
 
 def one_transcript(df: pd.DataFrame, purpose: str, otherwise: str = "") -> None:

@@ -250,7 +250,7 @@ class Timeline(LaneChart):
             bars.code,
             bars.row,
             bars.names,
-            color_indexes(bars.names, bars.named, kind_of(by)),
+            color_indexes(bars.names, bars.named, kind_of(by), bars.transcripts),
             df["text"] if "text" in df.columns else None,
         )
         self._draw(

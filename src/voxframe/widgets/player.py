@@ -208,7 +208,9 @@ class TranscriptPlayer(ScriptedWidget):
         """Return the index in `PALETTE` of each label and of each name that only single turns have; "" is no label."""
         keys = list(dict.fromkeys([*self._passages.speakers, *turn_names.values()]))
         people = [names.get(key or "", key) for key in keys]
-        return {key or "": place for key, place in zip(keys, color_indexes(people, names), strict=True)}
+        ids = [self._transcript_id] * len(people) if self._transcript_id else None
+        places = color_indexes(people, names, transcripts=ids)
+        return {key or "": place for key, place in zip(keys, places, strict=True)}
 
     def _recolor(self, _: object = None) -> None:
         self._colors = self._color_indexes(self.names, self.turn_names)
