@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from voxframe_engine.analyses.entities.listed_terms import known, names
-from voxframe_engine.analyses.entities.people import STOP, is_generic
+from voxframe_engine.analyses.entities.people import STOP
 from voxframe_engine.analyses.entities.text import BELOW_100, DIGIT, EntityMatch, WordRun
 
 _NAME = r"[a-z][a-z'-]*[a-z]"
@@ -70,7 +70,6 @@ _IN_UNIT = re.compile(
     rf"{_UNIT}(?:,? {_UNIT})?(?:,? (?:in |at )?{_PLACE}(?=[,.;?!]|$| {_POSTCODE})){{1,4}}(?:,? {_POSTCODE})?"
 )
 _BOX = re.compile(rf"\b(?:p\.? ?o\.?|post office) box (?:number )?(?:\d+|{_SPOKEN_NUMBER})\b", re.IGNORECASE)
-_FAR = 90  # characters after a spoken street in which its town is
 _NO_PLACE = STOP - {"new", "old", "great", "first"}  # "Old Mill Lane", "New York"
 _POSTCODE_AFTER = re.compile(rf" {_POSTCODE}|[, ] ?[A-Z]{{2}}\b")
 _LOW_NUMBER = rf"(?:\d{{1,5}}|{BELOW_100}(?: (?:hundred(?: and)?|oh|{BELOW_100})){{0,4}})"
@@ -104,26 +103,12 @@ def addresses(run: WordRun) -> Iterator[EntityMatch]:
         yield EntityMatch("location", *match.span(), 84)
     for match in _SPOKEN.finditer(run.low):
         name = match["name"].split()
-        if _NO_PLACE.isdisjoint(name) and name[-1] not in _NO_STREET and not is_generic(" ".join(name)):
-            yield EntityMatch("location", match.start(), _with_town(run, match.end()), 74)
+        if _NO_PLACE.isdisjoint(name) and name[-1] not in _NO_STREET:
+            yield EntityMatch("location", *match.span(), 74)
     for match in _STREET_NAME.finditer(run.text):
         opening, _, name = match[0].partition(" ")
         is_word = " " in name and opening.lower() in _NO_PLACE  # "On Oak Street"
         yield EntityMatch("location", match.end() - len(name) if is_word else match.start(), match.end(), 60)
-
-
-def _with_town(run: WordRun, end: int) -> int:
-    """Return the end of a spoken address with a town that is not listed before a listed place: "larksville ohio"."""
-    town = re.match(r",?(?: in)?(?P<words>(?:,? [a-z][a-z'-]*){1,4})", run.low[end : end + _FAR])
-    if town is None or known().get(re.split(r"[ ,]+", town["words"].strip(" ,"))[0]) == "location":
-        return end
-    last = end
-    for word in re.finditer(r"[a-z][a-z'-]*", town["words"]):
-        if word[0] in STOP:
-            break
-        if known().get(word[0]) == "location":
-            last = end + town.start("words") + word.end()
-    return last
 
 
 def _end(run: WordRun, start: int, end: int) -> int:

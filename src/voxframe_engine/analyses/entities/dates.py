@@ -78,7 +78,6 @@ _DATE_RULES = [
         "duration",
         54,
         rf"\b(?:{QUANTITY}|half an?|an?(?= hour and a half)|a (?:few|couple of)|several)[ -]{_UNIT}\b(?: and a half)?",
-        rf"\bfor an? (?P<it>{_UNIT})\b",
     ),
     *rules(
         "date",
@@ -208,7 +207,6 @@ _RULES = rules(
     62,
     rf"\b(?P<it>{QUANTITY}[ -](?:years?|months?|weeks?)[ -]old)s?\b",
     rf"\b(?:aged?|ages)(?: of)?(?: between| about| around)? (?P<it>{QUANTITY}{_AND_MORE}*)",
-    rf"\b(?P<it>(?:{TENS}|[2-9]0)[- ]?something)\b",
     rf"\b{_ONE}{_IS}{_ABOUT} (?P<it>{_AGE}{_AND_MORE}*){_AFTER}",
     rf"\b{_RELATIVE} [a-z'-]+{_IS}{_ABOUT} (?P<it>{_AGE}{_AND_MORE}*){_AFTER}",
     rf"\b{_LIFE}\b[^.?!]{{0,40}}? at{_ABOUT} (?P<it>{_ADULT}){_NO_AGE}",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -143,7 +143,7 @@ def identifiers(run: WordRun, region: str) -> Iterator[EntityMatch]:
     A series of digits is one entity, of the kind of the surest match in it.
     """
     numbers = [*_of_banks(run), *_by_pattern(run, region)]
-    by_pattern = sorted([*numbers, *_expiries(run, numbers)], key=lambda f: f.start)
+    by_pattern = sorted([*numbers, *_expiries(run)], key=lambda f: f.start)
     starts = [f.start for f in by_pattern]
     furthest = list(accumulate((f.end for f in by_pattern), max))
     joined: list[EntityMatch] = []
@@ -196,26 +196,15 @@ def _by_pattern(run: WordRun, region: str) -> Iterator[EntityMatch]:
             yield EntityMatch(kind, *match.span(), weight)
 
 
-def _expiries(run: WordRun, numbers: Sequence[EntityMatch]) -> Iterator[EntityMatch]:
+def _expiries(run: WordRun) -> Iterator[EntityMatch]:
     """Yield when a card expires. The expiry of anything else, such as a passport or an offer, is a date."""
-    cards = sorted(f.end for f in numbers if f.kind == "credit_card_number")
     for match in _EXPIRY.finditer(run.low):
-        cue = run.follows(_EXPIRES, match.start())
-        if cue is None:
-            continue
-        before, after = run.before(match.start()), run.low[match.end() : match.end() + _NEAR]
-        near = " ".join(SENTENCE_END.split(before)[-2:])
-        ended = bisect_right(cards, match.start())
-        is_card = (
-            (ended > 0 and match.start() - cards[ended - 1] < 2 * _NEAR)
-            or _CARD_NEAR.search(near)
-            or _CARD_NEAR.search(after)
-            or _EXPIRY_DATE.search(cue[0])
-        )
-        if is_card:
-            yield EntityMatch("credit_card_expiration", *match.span(), 99)
-        else:
-            yield EntityMatch("date", *match.span(), 87)
+        if cue := run.follows(_EXPIRES, match.start()):
+            near = " ".join(SENTENCE_END.split(run.before(match.start()))[-2:])
+            if _CARD_NEAR.search(near) or _EXPIRY_DATE.search(cue[0]):
+                yield EntityMatch("credit_card_expiration", *match.span(), 99)
+            else:
+                yield EntityMatch("date", *match.span(), 87)
 
 
 def _kind(run: WordRun, item: Series, region: str) -> EntityMatch | None:
@@ -242,8 +231,6 @@ def _spells_name(run: WordRun, item: Series) -> bool:
         at = first + word.start()
         if run.text[at : at + len(word[0])].isupper() and not run.text.isupper():
             continue  # the abbreviation itself, said twice: "the old CMS and a new CMS"
-        if word[0] == item.value and run.text[at].islower() and run.text != run.low and not is_listed(word[0]):
-            return False  # "How do you spell necessary?"
         if word[0][:2] == item.value[:2] and abs(len(word[0]) - len(item.value)) <= 2:
             capital = run.text[at].isupper() and not run.opens_sentence(at)
             if capital or is_listed(word[0]) or re.search(r"\b(?:sur)?name\b", run.before(item.start)):

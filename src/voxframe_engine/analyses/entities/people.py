@@ -145,9 +145,6 @@ def _is_first(run: WordRun, token: _NameToken, after: _NameToken | None, family:
     If the text has capitals, a capital within a sentence makes any listed word a name. Without one, only words that are
     almost always names count, unless an uncommon family name follows.
     """
-    if "-" in token.low:  # "mary-jane"
-        parts = token.low.split("-")
-        return all(part in names().first for part in parts) and any(map(_is_sure, parts))
     if token.low not in names().first:
         return False
     if token.low in STOP:  # "speak to Will"
@@ -156,8 +153,6 @@ def _is_first(run: WordRun, token: _NameToken, after: _NameToken | None, family:
     if _is_sure(token.low):
         return True
     capital = token.text[0].isupper()
-    if family and after is not None and (capital or after.low not in EVERYDAY_FAMILY) and token.low in names().common:
-        return True
     if not capital:
         return False
     if not run.opens_sentence(token.start):
@@ -216,8 +211,6 @@ _SPOKEN = rules(
     64,
     rf"\b(?:the|for|at|with|of|from|by|joined|and|or) (?P<it>(?:{_NAME} ){{1,3}}?{_SURE_END})\b",
     rf"\b(?P<it>{_QUALITY} (?:{_NAME} ){{1,3}}?{_BODY})\b",
-    rf"\b(?P<it>{_NAME} university)\b",
-    rf"\b(?:calling|at|with) (?P<it>(?:{_NAME} ){{1,2}}(?:books|records|insurance|airlines|services|systems))\b",
 )
 _SPOKEN_OF = rules(
     "organization", 64, rf"\b(?:university|department|ministry|bank|bureau) of {_NO_OWNER}{_NAME}(?: and {_NAME})?\b"
@@ -235,11 +228,6 @@ def organisations(run: WordRun) -> Iterator[EntityMatch]:
     for spelled in find_matches(run, _SPOKEN):
         yield from _spoken(run, spelled)
     yield from find_matches(run, _SPOKEN_OF)
-
-
-def is_generic(word: str) -> bool:
-    """Return True for words such as "whole", "nearest" and "main", which make no name of a body or street."""
-    return word in _GENERIC
 
 
 def _without_opening(run: WordRun, start: int, end: int) -> Iterator[EntityMatch]:
