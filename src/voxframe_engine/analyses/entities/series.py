@@ -132,7 +132,7 @@ def _goes_on(last: _Item, item: _Item) -> bool:
 
 
 def _series(run: WordRun, items: list[_Item]) -> Iterator[Series]:
-    """Yield the series of adjacent items, without articles, fillers and counted quantities at its ends."""
+    """Yield the series of adjacent items, without articles and fillers at its ends."""
     items = _with_letter_o(items)
     while items and (_is_loose(items[0], first=True) or _is_first_word(items)):
         items = items[1:]
