@@ -103,6 +103,7 @@ def _is_used_as_name(words: Sequence[WordDict], index: int) -> bool:
 
 
 _WORD_AFTER = re.compile(r" [a-z]{3,}(?![\w'.-]\w)")
+_SETTLED = ("person_age", "date_interval")  # not joined with a number after a comma: "I'm 42, 415 555 0137"
 
 
 def _in_run(run: WordRun, region: str, names: Recognizer | None, doubtful: bool) -> Iterator[Entity]:
@@ -115,7 +116,8 @@ def _in_run(run: WordRun, region: str, names: Recognizer | None, doubtful: bool)
         )
         if run.text == run.low:
             matches = [_with_rare_family(run, f, names) for f in matches]
-    for f in _strongest([*_whole_names(matches), *identifiers(run, region)]):
+    settled = [f for f in matches if f.kind in _SETTLED]
+    for f in _strongest([*_whole_names(matches), *identifiers(run, region, settled)]):
         yield Entity(f.kind, _clean(run.text[f.start : f.end]), run.indexes_of(f.start, f.end))
 
 

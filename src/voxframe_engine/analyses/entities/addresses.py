@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from voxframe_engine.analyses.entities.listed_terms import known, names
-from voxframe_engine.analyses.entities.people import STOP
+from voxframe_engine.analyses.entities.people import STOP, is_generic
 from voxframe_engine.analyses.entities.text import BELOW_100, DIGIT, EntityMatch, WordRun
 
 _NAME = r"[a-z][a-z'-]*[a-z]"
@@ -70,8 +70,27 @@ _IN_UNIT = re.compile(
     rf"{_UNIT}(?:,? {_UNIT})?(?:,? (?:in |at )?{_PLACE}(?=[,.;?!]|$| {_POSTCODE})){{1,4}}(?:,? {_POSTCODE})?"
 )
 _BOX = re.compile(rf"\b(?:p\.? ?o\.?|post office) box (?:number )?(?:\d+|{_SPOKEN_NUMBER})\b", re.IGNORECASE)
+_PARTS_BEFORE = re.compile(rf"(?:(?:{_UNIT}|(?:{_DOOR} )?{_PLACE}),? ){{1,5}}$")
+_FAR = 90  # characters of an address before its postcode
+_CUE = re.compile(
+    r"\b(?:addres(?:s|ses)|lives? (?:at|on)|living at|moved to|moving to|moving from|located at|deliver(?:y"
+    r"|ed)?(?: it)?(?: is)? to|ship(?:ped)?(?: it)? to|send (?:it|them|that) to|staying at|based at|residing at"
+    r"|resident of)\b"
+)
+_AT = re.compile(r"\bat $")
+_YEAR_BEFORE = re.compile(r"\b(?:in|since|by|until|from|during) $")
+_YEAR_NUMBER = re.compile(r"(?:1[5-9]|20)\d\d\b")
 _NO_PLACE = STOP - {"new", "old", "great", "first"}  # "Old Mill Lane", "New York"
+_DWELLING = re.compile(r"(?:flat|apartment|apt)\b", re.IGNORECASE)
 _POSTCODE_AFTER = re.compile(rf" {_POSTCODE}|[, ] ?[A-Z]{{2}}\b")
+_NO_TOWN = re.compile(
+    r"(?:mr|mrs|ms|miss|dr|prof|sir|madam|mister|doctor|professor|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january"
+    r"|february|march|april|may|june|july|august|september|october|november|december)\b"
+)
+_AFTER_CUE = re.compile(
+    rf"(?<!\w){_NUMBER},? (?!(?:AM|PM|O'Clock)\b){_PLACE}(?:,? (?:in )?{_PLACE}(?=[,.;?!]|$"
+    rf"| {_POSTCODE})){{0,4}}(?:,? {_POSTCODE})?"
+)
 _LOW_NUMBER = rf"(?:\d{{1,5}}|{BELOW_100}(?: (?:hundred(?: and)?|oh|{BELOW_100})){{0,4}})"
 _SPOKEN = re.compile(
     rf"\b{_LOW_NUMBER} (?P<name>(?:{_NAME} ){{1,3}}?){_STREET}\b"
@@ -79,9 +98,18 @@ _SPOKEN = re.compile(
 )
 #: Before "street", "drive" ... they make no name of one: "two way street", "a ten minute drive", "four wheel drive".
 _NO_STREET = frozenset("wheel way lane minute minutes hour hours day days night mile miles mph people".split())
+# A preposition without an article stands before names: "on market street", but "on the busy street".
+_ON_STREET = re.compile(rf"\b(?:on|along|at|down|off|of|from|to|and|near) (?P<name>{_NAME}(?: {_NAME})?) {_STREET}\b")
 _STREET_NAME = re.compile(
     r"\b(?:[A-Z][a-z']+ (?:(?:de|del|la|le|des|du|van|der) )?){1,3}(?:Street|Avenue|Road|Lane|Drive|Boulevard|Square"
     r"|Parkway)\b"
+)
+
+
+#: A town that need not be listed, before a region: "in Duluth, Minnesota".
+_TOWN = re.compile(
+    r"\b(?:in|from|to|at|near|of|outside) (?P<town>[A-Z][a-z]+(?: [A-Z][a-z]+)?), "
+    r"(?P<region>[A-Z][a-z]+(?: [A-Z][a-z]+)?)\b"
 )
 
 
@@ -89,26 +117,55 @@ def addresses(run: WordRun) -> Iterator[EntityMatch]:
     """Yield location for whole addresses and for streets."""
     for match in _WHOLE.finditer(run.text):
         start, end = match.start(), _end(run, match.start(), match.end())
+        if _YEAR_NUMBER.match(run.text, start) and _YEAR_BEFORE.search(run.low, max(0, start - 8), start):
+            continue
         street = match.end("doubtful")
-        if street < 0 or end > street:
+        if street < 0 or end > street or run.follows(_CUE, start) or _AT.search(run.low, max(0, start - 4), start):
             yield EntityMatch("location", start, end, 86)
     for match in _IN_UNIT.finditer(run.text):
         start, end = match.start(), _end(run, match.start(), match.end())
         text = run.text[start:end]
-        if ", " in text and _is_in_region(text):
+        if ", " in text and (_DWELLING.match(text) or run.follows(_CUE, start) or _is_in_region(text)):
             yield EntityMatch("location", start, end, 86)
     for match in _BOX.finditer(run.text):
         yield EntityMatch("location", *match.span(), 85)
     for match in _SURE_POSTCODE.finditer(run.text):
-        yield EntityMatch("location", *match.span(), 84)
+        first = max(0, match.start() - _FAR)
+        parts = _PARTS_BEFORE.search(run.text[first : match.start()])
+        yield EntityMatch("location", first + parts.start() if parts else match.start(), match.end(), 84)
+    for match in _AFTER_CUE.finditer(run.text):
+        end = _end(run, match.start(), match.end())
+        named = re.search(r" (?!\d)", run.text[match.start() : end])
+        if named and run.follows(_CUE, match.start()):
+            yield EntityMatch("location", match.start(), end, 83)
     for match in _SPOKEN.finditer(run.low):
         name = match["name"].split()
-        if _NO_PLACE.isdisjoint(name) and name[-1] not in _NO_STREET:
-            yield EntityMatch("location", *match.span(), 74)
+        if _NO_PLACE.isdisjoint(name) and name[-1] not in _NO_STREET and not is_generic(" ".join(name)):
+            yield EntityMatch("location", match.start(), _with_town(run, match.end()), 74)
+    for match in _ON_STREET.finditer(run.low):
+        if _NO_PLACE.isdisjoint(match["name"].split()) and not is_generic(match["name"]):
+            yield EntityMatch("location", match.start("name"), match.end(), 60)
+    for match in _TOWN.finditer(run.text):
+        if known().get(match["region"].lower()) == "location" and match["town"].lower() not in STOP:
+            yield EntityMatch("location", match.start("town"), match.end(), 59)
     for match in _STREET_NAME.finditer(run.text):
         opening, _, name = match[0].partition(" ")
         is_word = " " in name and opening.lower() in _NO_PLACE  # "On Oak Street"
         yield EntityMatch("location", match.end() - len(name) if is_word else match.start(), match.end(), 60)
+
+
+def _with_town(run: WordRun, end: int) -> int:
+    """Return the end of a spoken address with a town that is not listed before a listed place: "larksville ohio"."""
+    town = re.match(r",?(?: in)?(?P<words>(?:,? [a-z][a-z'-]*){1,4})", run.low[end : end + _FAR])
+    if town is None or known().get(re.split(r"[ ,]+", town["words"].strip(" ,"))[0]) == "location":
+        return end
+    last = end
+    for word in re.finditer(r"[a-z][a-z'-]*", town["words"]):
+        if word[0] in STOP:
+            break
+        if known().get(word[0]) == "location":
+            last = end + town.start("words") + word.end()
+    return last
 
 
 def _end(run: WordRun, start: int, end: int) -> int:
@@ -121,7 +178,7 @@ def _end(run: WordRun, start: int, end: int) -> int:
         word = re.match(r"[\w']+", run.low[at:end])
         if word is None:
             continue
-        named = word[0] in names().first and word[0] not in known()
+        named = _NO_TOWN.match(word[0]) or (word[0] in names().first and word[0] not in known())
         if word[0] in _NO_PLACE or (named and not _is_in_region(run.text[at + word.end() : end])):
             return start + part.start()
     return end

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from voxframe_engine.analyses.entities.text import (
     find_matches,
     rules,
 )
+from voxframe_engine.text.sentences import SENTENCE_END
 
 _TOP = (
     r"(?:com|org|net|edu|gov|info|biz|io|co|ai|app|dev|tv|me|us|uk|de|fr|it|es|ca|au|nz|ie|in|nl|ch|at|se|no|eu"
@@ -49,13 +51,21 @@ _STRONG_CUE = re.compile(
     rf"\b(?:{_USER_NAMED}|{_LOGGED_IN}|log-?in(?: id)?|gamer ?tag|nick ?name|(?:account|profile) name|follow(?: me)?"
     rf"|find me|{_PLATFORM}|go by)\b"
 )
+_NAMED_CUE = re.compile(rf"\b(?:{_USER_NAMED}|{_LOGGED_IN}|gamer ?tag|nick ?name|(?:account|profile) name|go by)\b")
+_NUMBER_AFTER = re.compile(r"(?<!\d)(?: \d+)+$")
+_NAME_IS = re.compile(
+    rf"\b(?:{_USER_NAMED}|gamer ?tag|nick ?name|(?:account|profile|{_PLATFORM}) name)(?=[:?]|(?: is|'s| was)\b)"
+)
 _CUE_FAR = 200  # characters from a handle to a cue, on either side
+_MEASURE = re.compile(r"\d+[a-z]{1,3}")
+_PLATFORM_AFTER = re.compile(rf" (?:over )?on (?:{_PLATFORM}|x|threads)\b")
 _HANDLE = re.compile(
     r"(?<![\w.@])@?(?=[a-z0-9._-]*[a-z])[a-z0-9](?:[a-z0-9_.-]*[a-z0-9_])?"
-    r"(?: (?:underscore|dot|dash|hyphen|period) [a-z0-9]+(?: \d+)?)*(?![\w@]|\.\w)"
+    r"(?: (?:underscore|dot|dash|hyphen|period) [a-z0-9]+(?: \d+)?| \d+\b)*(?![\w@]|\.\w)"
 )
 _IS_HOST = re.compile(r"www\.|.*\.(?:com|org|net|edu|gov|info|io|co\.uk)$")
 _MARKED = re.compile(r"@|_|[a-z]\.[a-z]|\d|(?:underscore|dot|dash|hyphen|period) ")
+_CLEAR = re.compile(r"[a-z]{3,}\d|_")  # enough if a cue is before it: "Not tpark7, that's my cousin's"
 #: Handles by their form, if a cue is near: "@jan", "blue_fox", "jay underscore smith 77", "bfarrow82".
 _CLEAR_HANDLE = rules(
     "username",
@@ -76,6 +86,9 @@ _NOT_WORD = (
 )
 _NOT_IT = rf"(?!{_NOT_WORD}(?![\w-]))"
 _PASSWORD = re.compile(r"\b(?:pass ?word|pass ?phrase|pass ?code|(?:secret|memorable|security) (?:word|answer))s?\b")
+_SET_TO = re.compile(r"\b(?:(?:re)?set|chang(?:ed?|ing)) (?:it|that) to ")
+_WORD = re.compile(r"(?:[^\s,;.?!]|[,;.?!](?=\S))+")
+_SECRET = re.compile(r"(?=.*\d)[a-z]+[!$#@%&*?].*|[a-z]+\d+[!$#@%&*]")  # a password whatever was said before
 _EMPTY_WORDS = re.compile(
     r"(?:[?.,:]*(?: |$)(?:(?:is|was|are|it's|that's|should|would|be|um|uh|er|now|yes|sure|so|well|the|called"
     r"|just)\b)?)*"
@@ -83,6 +96,11 @@ _EMPTY_WORDS = re.compile(
 _ONE_WORD = re.compile(
     r",? (?:(?:and |that's |it's )?(?:all (?:one word|(?:in )?(?:lower|small|capital|upper)|together)|no spaces?"
     r"|(?:in )?(?:lower|upper)[ -]?case|(?:with )?(?:a )?capital|one word|in capitals))"
+)
+_WORDS_AND_NUMBER = re.compile(
+    r"(?!(?:at|in|on|for|to|with|by|page|and|or|after|before)\b)[a-z]+(?: [a-z]+){0,2} "
+    rf"(?:\d{{1,5}}|{BELOW_100}(?: {BELOW_100})?)"
+    r"\b(?![.:]\d| [a-z])"
 )
 _PHRASE = re.compile(rf"(?<!\S){_NOT_IT}" + r"[a-z0-9][^\s,;.?!]*(?: [^\s,;.?!]+){0,5}(?=[,;.?!]|$)")
 _SPELLED = (
@@ -128,8 +146,10 @@ _CONTACT_RULES = [
         "url",
         90,
         r"\b(?:https?://|www\.)[^\s<>\"]+[^\s<>\".,;:!?)]",
+        rf"\b(?:w w w|www|h t t p s?) (?:dot |colon slash slash )?{_HOST}{_PATH}",
         rf"\b[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|org|net|edu|gov|info|io|co\.uk|example)\b{_PATH}",
         rf"(?:(?<=\bis )|(?<=\bat )|(?<=\bto )|(?<=\bvisit )|(?<=\bsee )|(?<=\bon )){_NAME_FIRST}{_HOST}{_PATH}",
+        rf"\b[a-z0-9-]+ dot (?:com|org|net|edu|gov)\b{_PATH}",
     ),
 ]
 _IP = [
@@ -141,6 +161,7 @@ _IP = [
     )
 ]
 _IP6 = rules("ip_address", 94, r"(?<![\w:])(?:[0-9a-f]{1,4}:){3,7}[0-9a-f]{1,4}\b")
+_SHORT_IP6 = re.compile(r"(?<![\w:])[0-9a-f:]*::[0-9a-f:]*(?!\w)")  # "2001:db8::1"
 
 
 def contacts(run: WordRun) -> Iterator[EntityMatch]:
@@ -155,18 +176,29 @@ def contacts(run: WordRun) -> Iterator[EntityMatch]:
         if (at < len(cues) and cues[at] < handle.end + _CUE_FAR) or _STRONG_CUE.search(run.before(handle.start)):
             yield handle
     yield from find_matches(run, _IP6)
+    for match in _SHORT_IP6.finditer(run.low):
+        text = match[0].rstrip(":") if match[0][-2:-1] != ":" else match[0]
+        if any(c.isdecimal() for c in text) and _is_ip6(text):
+            yield EntityMatch("ip_address", match.start(), match.start() + len(text), 94)
     yield from (handle for handle in find_matches(run, _IP) if _is_ip(run.low[handle.start : handle.end]))
     yield from _user_names(run)
     yield from _passwords(run)
 
 
 def _user_names(run: WordRun) -> Iterator[EntityMatch]:
-    """Yield words with digits or signs after a cue."""
+    """Yield words with digits or signs after a cue, or before the name of a platform."""
     for match in _HANDLE.finditer(run.low):
-        if _IS_HOST.match(match[0]) or not _MARKED.search(match[0]):
+        if _IS_HOST.match(match[0]) or not _MARKED.search(match[0]) or _MEASURE.fullmatch(match[0]):
             continue
-        if run.follows(_USER_CUE, match.start()):
+        is_word = not _MARKED.search(_NUMBER_AFTER.sub("", match[0]))  # "blue 42"
+        named = run.follows(_NAMED_CUE if is_word else _USER_CUE, match.start()) or _PLATFORM_AFTER.match(
+            run.low, match.end()
+        )
+        if named or (_CLEAR.search(match[0]) and _STRONG_CUE.search(run.before(match.start()))):
             yield EntityMatch("username", *match.span(), 96)
+    for start in _values(run, _NAME_IS):
+        if words := _WORDS_AND_NUMBER.match(run.low, start):
+            yield EntityMatch("username", *words.span(), 97)
 
 
 def _passwords(run: WordRun) -> Iterator[EntityMatch]:
@@ -174,12 +206,34 @@ def _passwords(run: WordRun) -> Iterator[EntityMatch]:
     for match in _SPELLED_OUT.finditer(run.low):
         if run.follows(_PASSWORD, match.start()):
             yield EntityMatch("password", *match.span(), 99)
-    for cue in _PASSWORD.finditer(run.low):
-        gap = _EMPTY_WORDS.match(run.low, cue.end())
-        if gap and (phrase := _PHRASE.match(run.low, gap.end())):
+    for start in _values(run, _PASSWORD):
+        if phrase := _PHRASE.match(run.low, start):
             joined = _ONE_WORD.match(run.low, phrase.end())
             if joined or re.search(r"\d", phrase[0]):
                 yield EntityMatch("password", *phrase.span(), 97 + 2 * (joined is not None))
+    for match in _SET_TO.finditer(run.low):
+        sentences = SENTENCE_END.split(run.before(match.start()))
+        word = _WORD.match(run.low, match.end())
+        if word and (_SECRET.fullmatch(word[0]) or _PASSWORD.search(" ".join(sentences[-2:]))):
+            phrase = _PHRASE.match(run.low, match.end())
+            secret = phrase if phrase and re.search(r"\d", phrase[0]) else word
+            if not re.fullmatch(_NOT_WORD, word[0]):
+                yield EntityMatch("password", *secret.span(), 97)
+
+
+def _values(run: WordRun, cue: re.Pattern[str]) -> Iterator[int]:
+    """Yield where values may begin: after a cue and words such as "it's"."""
+    for match in cue.finditer(run.low):
+        if gap := _EMPTY_WORDS.match(run.low, match.end()):
+            yield gap.end()
+
+
+def _is_ip6(text: str) -> bool:
+    try:
+        ipaddress.IPv6Address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_ip(text: str) -> bool:

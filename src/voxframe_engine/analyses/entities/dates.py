@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from voxframe_engine.analyses.entities.listed_terms import names
 from voxframe_engine.analyses.entities.text import (
     BELOW_100,
     DIGIT,
@@ -41,6 +42,7 @@ _DAY_OF_MONTH = rf"(?:(?:the )?{ORDINAL} of the {ORDINAL},? (?:(?:of )?{YEAR}|{T
 _NUMERIC = r"(?:(?:19|20)\d\d-\d\d-\d\d\b|\d{1,2}[/.]\d{1,2}[/.](?:\d{4}|\d\d)\b)"
 _DATE = rf"(?:{_DAY_OF_MONTH}|{_FULL}|{_NUMERIC})"
 _PART = rf"(?:(?:the )?(?:end|beginning|middle|start) of )?(?:{_DATE}|{_DAY}|{_MONTH}\b|(?:the )?{ORDINAL}|{YEAR})"
+_BIRTH = r"(?:born(?: on| in)?|date of birth(?: is|:)?|d o b(?: is)?|birth ?date(?: is|:)?|birthday is(?: on)?)"
 _BORN = re.compile(r"\b(?:born|date of birth|d\.? ?o\.? ?b\.?|birth ?date|birthday|birth)(?!\w)")
 _BORN_VALUE = re.compile(
     rf"(?<![\w'])(?:{_DATE}(?:,? (?:of )?(?:'?\d\d|{TENS}(?:[ -]{DIGIT})?)\b(?! (?:at|a)\b))?|{YEAR}|{_MONTH} {ORDINAL}"
@@ -56,6 +58,11 @@ _HALF_DAY = r"(?:[ap]\. ?m\.?|[ap] ?m\b\.?)"
 
 _UNIT = r"(?:second|minute|hour|day|night|week|weekend|month|year|decade|century|centurie)s?"
 _DATE_RULES = [
+    *rules(
+        "date_of_birth",
+        66,
+        rf"\b{_BIRTH},? (?P<it>{_DATE}|\d{{1,2}}[ -]\d{{1,2}}[ -](?:\d{{4}}|\d\d)\b|(?:in )?{YEAR})",
+    ),
     *rules("date_interval", 64, rf"\b(?:from {_PART} (?:to|until|till|through) {_PART}|between {_PART} and {_PART})"),
     *rules(
         "time",
@@ -66,6 +73,7 @@ _DATE_RULES = [
         rf"\b(?:half|(?:a )?quarter|{BELOW_100}(?: minutes)?) (?:past|to|after) (?:{_HOUR}|noon|midnight)\b"
         rf"(?! {_HOUR}\b){_COUNTED}",
         r"\b(?:noon|midday|midnight)\b",
+        rf"\bat (?P<it>{_HOUR} {_MINUTES})\b{_COUNTED}(?! [a-z]*s\b)",
     ),
     *rules("date", 56, rf"\b{_DAY}s?\b", rf"\b{_CLEAR_MONTH}(?: {YEAR}{_COUNTED})?\b"),
     *rules(
@@ -78,13 +86,16 @@ _DATE_RULES = [
         "duration",
         54,
         rf"\b(?:{QUANTITY}|half an?|an?(?= hour and a half)|a (?:few|couple of)|several)[ -]{_UNIT}\b(?: and a half)?",
+        rf"\bfor an? (?P<it>{_UNIT})\b",
     ),
     *rules(
         "date",
         40,
         rf"\b(?:19|20)\d\d\b{_COUNTED}",
+        rf"\b(?:seventeen|eighteen|nineteen)[ -]{TENS}(?:[ -]{DIGIT})?\b{_COUNTED}",
     ),
 ]
+_VERB_BEFORE = re.compile(r"\b(?:i|you|we|they|he|she|it|who|which|that|can|could|will|would|should|must|to) $")
 _FULL_DATES = rules("date", 57, rf"\b{_DATE}")
 
 
@@ -102,6 +113,8 @@ def _is_verb(run: WordRun, match: EntityMatch) -> bool:
     text = run.low[match.start : match.end]
     if re.match(r"(?:may|march)\b", text) is None:
         return False
+    if re.fullmatch(rf"(?:may|march) {ORDINAL}", text) and run.text[match.start].islower():
+        return _VERB_BEFORE.search(run.low, max(0, match.start - 12), match.start) is not None
     return not re.search(rf"\d|{ORDINAL}|{YEAR}$", text)
 
 
@@ -171,6 +184,7 @@ _RELATIVE = (
 )
 _MANY = r"(?:sons|daughters|boys|girls|kids|children|twins|brothers|sisters|siblings|grandchildren|ones)"
 _ONE = rf"(?:{_RELATIVE}|{_MANY}|i|he|she|who)"
+_PERSON = rf"(?:{_ONE}|we|they|you)"  # of several people, a bare number may be their count
 _IS = (
     r"(?:(?:'s|'m|'re|'d be|'ll be| is| am| are| was| were)(?: turning)?"
     r"| (?:will|must|would|should|might|could|may) (?:be|have been)"
@@ -201,16 +215,25 @@ _LIFE = (
     r"|fields|police|army|theatre)|smoking|drinking|playing|teaching|singing|writing)|join\w* (?:the|up)|learn\w*"
     rf"|lost (?:my|his|her) {_RELATIVE}|{_ONE} (?:had |then |first )?moved)"
 )
+_NO_THING = r"(?!(?:the|an?|this|that|its?|our|their)\b)"  # "I think the company turned 50"
 
 _RULES = rules(
     "person_age",
     62,
     rf"\b(?P<it>{QUANTITY}[ -](?:years?|months?|weeks?)[ -]old)s?\b",
     rf"\b(?:aged?|ages)(?: of)?(?: between| about| around)? (?P<it>{QUANTITY}{_AND_MORE}*)",
+    rf"\b(?P<it>(?:{TENS}|[2-9]0)[- ]?something)\b",
+    rf"\b(?P<it>{QUANTITY} (?:months?|weeks?|days?|years?)) at the time",
+    rf"\b(?:{_ONE}|you)(?: {_NO_THING}[a-z']+){{0,4}} (?:turn(?:s|ed|ing)?|look(?:s|ed)){_ABOUT} "
+    rf"(?P<it>{_AGE}{_AND_MORE}*){_AFTER}",
     rf"\b{_ONE}{_IS}{_ABOUT} (?P<it>{_AGE}{_AND_MORE}*){_AFTER}",
     rf"\b{_RELATIVE} [a-z'-]+{_IS}{_ABOUT} (?P<it>{_AGE}{_AND_MORE}*){_AFTER}",
+    rf"\b(?:is|was) (?P<it>{_ADULT}) when (?:he|she|i)\b",
+    rf"\b(?:when|since|until|till|before|after|by the time|though|because) "
+    rf"{_PERSON}{_IS}{_ABOUT} (?P<it>{_AGE}){_NO_AGE}",
     rf"\b{_LIFE}\b[^.?!]{{0,40}}? at{_ABOUT} (?P<it>{_ADULT}){_NO_AGE}",
 )
+_NAMED = re.compile(rf"\b(?P<name>[a-z'-]+)(?:{_IS}{_ABOUT} |, )(?P<it>{_AGE}){_AFTER}")
 #: Not "how old is the building": a thing after an article, without a person in the question.
 _OF_PERSON = (
     r"(?! (?:(?:is|are|was|were|of|do|does|did|would|you|think|say)\b ?)*(?:the|this|that|these|those|my|your|our|his"
@@ -229,6 +252,9 @@ _ANSWER = re.compile(
 def ages(run: WordRun) -> Iterator[EntityMatch]:
     """Yield person_age."""
     yield from find_matches(run, _RULES)
+    for match in _NAMED.finditer(run.low):
+        if match["name"] in names().first and run.text[match.start()].isupper():
+            yield EntityMatch("person_age", *match.span("it"), 62)
     for match in _ANSWER.finditer(run.low):
         if run.follows(_ASKED, match.start()):
             yield EntityMatch("person_age", *match.span(), 63)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -18,8 +18,9 @@ from stdnum import bic, iban, luhn
 from stdnum.us import ssn
 
 from voxframe_engine.analyses.entities.listed_terms import is_listed
-from voxframe_engine.analyses.entities.series import Series, counts_up, is_in_pairs, series
+from voxframe_engine.analyses.entities.series import Series, counts_up, is_counting, is_in_pairs, series
 from voxframe_engine.analyses.entities.text import (
+    BELOW_100,
     CODE,
     DIGIT,
     DIGITS,
@@ -109,6 +110,10 @@ _EXPIRES = re.compile(
 )
 _CARD_NEAR = re.compile(rf"\b(?:{_CARD_CUE}|{_CVV}|code)\b")
 _EXPIRY_DATE = re.compile(r"expir(?:y|ation)|exp\b")
+_NO_CARD = re.compile(
+    r"\b(?:passport|licen[cs]e|permit|offer|coupon|voucher|lease|contract|policy|warranty|certificate|membership|deal"
+    r"|subscription|milk|food|insurance|(?:id|i d|green|identity|gift|library|health) card)\b"
+)
 _MONTH = r"(?:january|february|march|april|may|june|july|august|september|october|november|december)"
 _SHORT_YEAR = rf"(?:twenty|thirty)(?:[ -](?:twenty|thirty))?(?:[ -]{DIGIT})?\b"
 _EXPIRY = re.compile(
@@ -117,6 +122,15 @@ _EXPIRY = re.compile(
     rf"|\d\d?,? (?:slash |of )?(?:20)?\d\d\b)"
 )
 _BY_FORM = [
+    # British numbers of national insurance.
+    *rules("us_social_security_number", 93, r"\b[a-ceghj-prstw-z]{2} ?\d\d ?\d\d ?\d\d ?[a-d]\b"),
+    *rules(
+        "credit_card_number",
+        96,
+        r"\b(?:visa|master ?card|amex|american express|card)(?: card)?,? (?:ending|ends)(?: in| with)? "
+        rf"(?P<it>\d{{4}}|{DIGIT}(?: {DIGIT}){{3}})(?![\w-]| {DIGIT}\b)",
+    ),
+    *rules("vehicle_id", 93, r"\b(?=[a-z0-9]*\d)(?=[a-z0-9]*[a-z])[a-hj-npr-z0-9]{17}\b"),
     *rules(
         "number_sequence",
         45,
@@ -124,31 +138,52 @@ _BY_FORM = [
     ),
 ]
 _IBAN = re.compile(r"\b[a-z]{2}\d\d(?: ?[a-z0-9]{4}){2,7}(?: ?[a-z0-9]{1,4})?\b")
+_CARD = re.compile(r"\b\d{4}[ .-]?\d{4}[ .-]?\d{4}[ .-]?\d{1,7}\b|\b\d{4}[ .-]\d{6}[ .-]\d{5}\b")
 #: A code of a bank without digits: "SWIFT code DEUTDEFF".
 _BIC = re.compile(r"(?i:\b(?:swift|bic)(?:(?: code)?(?: is|:)| code)) (?P<it>[A-Z]{6}[A-Z\d]{2,5})\b")
 _PHONE = re.compile(
     r"(?<![\w.,$£€/-])(?:\+\d{1,3}[ .-]?|1[ .-])?(?:\(\d{2,5}\)[ .-]?)?\d{2,5}(?:[ .-]\d{2,5}){1,4}(?![\w-]|/\d)"
 )
+_CARD_GROUPS = re.compile(r"\d{4}(?:[ ,.]+\d{4}){2,3}[ ,.]+\d{1,4}")
+#: Expiry and security code directly after a card number: "4111 1111 1111 1111, 0927, 382".
+_AFTER_CARD = re.compile(r",? (?P<expiry>(?:0[1-9]|1[0-2]) ?/? ?[2-4]\d)\b(?:,? (?P<code>\d{3,4})\b)?")
+#: Phone numbers in groups that are complete by themselves, if they are valid: "415 555 0137", "0161 496 0072".
+_WHOLE_PHONE = re.compile(
+    r"(?<![\w.,$£€/-])(?:(?:\+?1[ .-]?)?(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[ .-]\d{4}|(?:\+\d{1,3}[ .-]?|0)\d{2,5}"
+    r"(?:[ .-]\d{2,5}){1,4})(?![\w-]|/\d|[ .]\d)"
+)
+_SSN = re.compile(r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])")
+_PARTS_AFTER = re.compile(r"[,;.:?!)]|,? then\b")
+_PARTS_BEFORE = re.compile(r"[,;.:?!]\W*$|\bthen $")
 _DIGITS = re.compile(DIGITS)
 _SPOKEN = re.compile(rf"\b{DIGIT}\b")
+_COUNT = re.compile(rf"\b{BELOW_100}\b|\d+")
+_SINGLE = re.compile(rf"\b(?:{DIGIT}|\d)\b")
 _CODE = re.compile(CODE)
 _EXTENSION = re.compile(rf",? (?:extension|ext\.?|x)(?: number)? ?(?:\d{{1,6}}\b|{DIGIT}\b(?:,? {DIGIT}\b){{0,5}})")
 _SPELLED = re.compile(r"\b(?:(?:sur|last |first |family |maiden |full |middle |your |my )?name|spel(?:l|t|led|ling))\b")
 _NEAR = 60  # characters between a name and the letters that spell it, or between a card and its expiry
+_YEAR_BEFORE = re.compile(r"\b(?:in|from|since|of|by|until|till|for|around|about) $")
 
 
-def identifiers(run: WordRun, region: str) -> Iterator[EntityMatch]:
+def identifiers(run: WordRun, region: str, settled: Sequence[EntityMatch] = ()) -> Iterator[EntityMatch]:
     """Yield all kinds of identifying numbers, and number_sequence for other series of digits.
 
-    A series of digits is one entity, of the kind of the surest match in it.
+    A series of digits is one entity, of the kind of the surest match in it. But a number that is complete by itself,
+    such as a valid phone number, is not joined with its neighbours across a comma.
+
+    Args:
+        settled: Other matches that take no part in a series, such as ages.
     """
-    numbers = [*_of_banks(run), *_by_pattern(run, region)]
-    by_pattern = sorted([*numbers, *_expiries(run)], key=lambda f: f.start)
+    complete = list(_complete(run, region))
+    cuts = _cuts(run, [*settled, *complete])
+    numbers = [*complete, *_by_pattern(run, region, cuts)]
+    by_pattern = sorted([*numbers, *_expiries(run, numbers)], key=lambda f: f.start)
     starts = [f.start for f in by_pattern]
     furthest = list(accumulate((f.end for f in by_pattern), max))
     joined: list[EntityMatch] = []
     used: set[int] = set()
-    for item in series(run):
+    for item in series(run, cuts):
         last = bisect_left(starts, item.end)
         first = bisect_right(furthest, item.start, hi=last)
         inside = [at for at in range(first, last) if by_pattern[at].end > item.start]
@@ -164,47 +199,86 @@ def identifiers(run: WordRun, region: str) -> Iterator[EntityMatch]:
         yield f._replace(end=extension.end()) if extension else f
 
 
-def _of_banks(run: WordRun) -> Iterator[EntityMatch]:
-    """Yield valid IBANs and codes of banks."""
+def _complete(run: WordRun, region: str) -> Iterator[EntityMatch]:
+    """Yield numbers that are complete by themselves: valid cards, IBANs, phone and social security numbers."""
+    for match in _SSN.finditer(run.low):
+        yield EntityMatch("us_social_security_number", *match.span(), 93)
     for match in _IBAN.finditer(run.low):
         if iban.is_valid(match[0]):
             yield EntityMatch("banking_information", *match.span(), 99)
     for match in _BIC.finditer(run.text):
         if bic.is_valid(match["it"]):
             yield EntityMatch("banking_information", *match.span("it"), 95)
+    for match in _CARD.finditer(run.low):
+        if luhn.is_valid(digits_of(match[0])):
+            yield EntityMatch("credit_card_number", *match.span(), 92)
+            if after := _AFTER_CARD.match(run.low, match.end()):
+                yield EntityMatch("credit_card_expiration", *after.span("expiry"), 99)
+                if after["code"]:
+                    yield EntityMatch("credit_card_cvv", *after.span("code"), 98)
+    for match in _WHOLE_PHONE.finditer(run.low):
+        if _is_phone(match[0], region, valid=True):
+            yield EntityMatch("phone_number", *match.span(), 80)
 
 
-def _by_pattern(run: WordRun, region: str) -> Iterator[EntityMatch]:
+def _cuts(run: WordRun, complete: Iterable[EntityMatch]) -> list[int]:
+    """Return the ends of complete matches, in order, at which punctuation or "then" parts them from other numbers."""
+    ends = {f.end for f in complete if _PARTS_AFTER.match(run.low, f.end)}
+    starts = {f.start for f in complete if _PARTS_BEFORE.search(run.low, max(0, f.start - 8), f.start)}
+    return sorted(ends | starts)
+
+
+def _until_cut(match: EntityMatch, cuts: Sequence[int]) -> EntityMatch:
+    """Return a match without what follows the first cut in it."""
+    at = bisect_right(cuts, match.start)
+    return match._replace(end=cuts[at]) if at < len(cuts) and cuts[at] < match.end else match
+
+
+def _by_pattern(run: WordRun, region: str, cuts: Sequence[int]) -> Iterator[EntityMatch]:
     low = run.low
     yield from find_matches(run, _BY_FORM)
     for announced in _ANNOUNCED:
         for place in announced.rule.find(low):
-            place = _without_word(run, place)
-            if _fits(announced, low[place.start : place.end]):
+            place = _without_word(run, _until_cut(place, cuts))
+            text = low[place.start : place.end]
+            if _fits(announced, text) and not _is_year(run, place.start, text):
                 yield place
+    for match in _CARD.finditer(low):
+        if not luhn.is_valid(digits_of(match[0])):
+            yield EntityMatch("number_sequence", *match.span(), 92)
     for match in _PHONE.finditer(low):
         if _is_phone(match[0], region):
             yield EntityMatch("phone_number", *match.span(), 80)
     for match in _DIGITS.finditer(low):
-        digits = digits_of(match[0])
-        if (
-            len(_SPOKEN.findall(match[0])) >= 3
-            and len(digits) >= 4
-            and not (counts_up(digits) or is_in_pairs(match[0]))
-        ):
-            kind, weight = _unannounced(run, match.start(), digits, region)
-            yield EntityMatch(kind, *match.span(), weight)
+        place = _until_cut(EntityMatch("number_sequence", *match.span(), 50), cuts)
+        text = low[place.start : place.end]
+        digits = digits_of(text)
+        counted = counts_up(digits) or is_counting([digits_of(number) for number in _COUNT.findall(text)])
+        if len(_SPOKEN.findall(text)) >= 3 and len(digits) >= 4 and not (counted or is_in_pairs(text)):
+            kind, weight = _unannounced(run, place.start, digits, region)
+            yield place._replace(kind=kind, weight=weight)
 
 
-def _expiries(run: WordRun) -> Iterator[EntityMatch]:
+def _expiries(run: WordRun, numbers: Sequence[EntityMatch]) -> Iterator[EntityMatch]:
     """Yield when a card expires. The expiry of anything else, such as a passport or an offer, is a date."""
+    cards = sorted(f.end for f in numbers if f.kind == "credit_card_number")
     for match in _EXPIRY.finditer(run.low):
-        if cue := run.follows(_EXPIRES, match.start()):
-            near = " ".join(SENTENCE_END.split(run.before(match.start()))[-2:])
-            if _CARD_NEAR.search(near) or _EXPIRY_DATE.search(cue[0]):
-                yield EntityMatch("credit_card_expiration", *match.span(), 99)
-            else:
-                yield EntityMatch("date", *match.span(), 87)
+        cue = run.follows(_EXPIRES, match.start())
+        if cue is None:
+            continue
+        before, after = run.before(match.start()), run.low[match.end() : match.end() + _NEAR]
+        near = " ".join(SENTENCE_END.split(before)[-2:])
+        ended = bisect_right(cards, match.start())
+        is_card = (
+            (ended > 0 and match.start() - cards[ended - 1] < 2 * _NEAR)
+            or _CARD_NEAR.search(near)
+            or _CARD_NEAR.search(after)
+            or (_EXPIRY_DATE.search(cue[0]) and not re.search(rf"{_MONTH},? \d\d?\b(?! ?\d)", match[0]))
+        )
+        if is_card and not _NO_CARD.search(near):
+            yield EntityMatch("credit_card_expiration", *match.span(), 99)
+        else:
+            yield EntityMatch("date", *match.span(), 87)
 
 
 def _kind(run: WordRun, item: Series, region: str) -> EntityMatch | None:
@@ -218,7 +292,9 @@ def _kind(run: WordRun, item: Series, region: str) -> EntityMatch | None:
     announced = _announced_by(run, item)
     if announced:
         return EntityMatch(announced.rule.kind, item.start, item.end, 85)
-    if not item.certain and not (len(item.value) == 16 and luhn.is_valid(item.value)):
+    if luhn.is_valid(item.value) and _CARD_GROUPS.fullmatch(run.low, item.start, item.end):
+        return EntityMatch("credit_card_number", item.start, item.end, 85)
+    if not item.certain:
         return None
     kind, weight = _unannounced(run, item.start, item.value, region)
     return EntityMatch(kind, item.start, item.end, max(weight, 65))
@@ -231,6 +307,8 @@ def _spells_name(run: WordRun, item: Series) -> bool:
         at = first + word.start()
         if run.text[at : at + len(word[0])].isupper() and not run.text.isupper():
             continue  # the abbreviation itself, said twice: "the old CMS and a new CMS"
+        if word[0] == item.value and run.text[at].islower() and run.text != run.low and not is_listed(word[0]):
+            return False  # "How do you spell necessary?"
         if word[0][:2] == item.value[:2] and abs(len(word[0]) - len(item.value)) <= 2:
             capital = run.text[at].isupper() and not run.opens_sentence(at)
             if capital or is_listed(word[0]) or re.search(r"\b(?:sur)?name\b", run.before(item.start)):
@@ -241,15 +319,20 @@ def _spells_name(run: WordRun, item: Series) -> bool:
 def _announced_by(run: WordRun, item: Series) -> _Announced | None:
     """Return the kind of number whose cue is nearest before a series that fits it."""
     text = run.low[item.start : item.end]
-    if not item.certain and not item.spells and _is_quantity(text):
+    if not item.certain and not item.spells and (_is_quantity(text) or _is_year(run, item.start, text)):
         return None
+    read_out = len(_SINGLE.findall(text)) >= 3
     near: list[tuple[int, int, int, _Announced]] = []
     for order, announced in enumerate(_ANNOUNCED):
         if announced.fewest <= len(item.value) <= announced.most:
             cue = run.follows(announced.cue, item.start)
-            if cue and (item.certain or announced.rule.kind != "number_sequence" or len(item.value) >= 4):
+            if cue and (item.certain or announced.rule.kind != "number_sequence" or len(item.value) >= 4 or read_out):
                 near.append((cue.end(), -cue.start(), -order, announced))
     return max(near)[-1] if near else None
+
+
+def _is_year(run: WordRun, start: int, text: str) -> bool:
+    return re.fullmatch(YEAR, text) is not None and _YEAR_BEFORE.search(run.low, max(0, start - 8), start) is not None
 
 
 def _unannounced(run: WordRun, start: int, digits: str, region: str) -> tuple[str, int]:
@@ -286,8 +369,11 @@ def _is_quantity(text: str) -> bool:
     return spoken or not any(c.isdigit() for c in digits_of(text))
 
 
-def _is_phone(text: str, region: str) -> bool:
-    """Return True if the number of digits is possible for the region; a leading 0 is also tried as British."""
+def _is_phone(text: str, region: str, *, valid: bool = False) -> bool:
+    """Return True if the number of digits is possible for the region; a leading 0 is also tried as British.
+
+    `valid` also tests the area code.
+    """
     digits = re.sub(r"\D", "", text)
     if len(digits) < (10 if digits.startswith("0") and region != "GB" else 7):
         return False
@@ -296,6 +382,6 @@ def _is_phone(text: str, region: str) -> bool:
             number = phonenumbers.parse(text if text.startswith("+") else digits, country)
         except phonenumbers.NumberParseException:
             continue
-        if phonenumbers.is_possible_number(number):
+        if phonenumbers.is_valid_number(number) if valid else phonenumbers.is_possible_number(number):
             return True
     return False

@@ -107,8 +107,13 @@ def _lines(file: str) -> Iterator[tuple[str, str]]:
 _WORD = re.compile(r"[a-z0-9&]+(?:['.-][a-z0-9&]+)*")
 _LONGEST = 5  # words of the longest term
 _NEAR = 200  # characters of context; with the whole text, time would grow with the square of its length
+_THE_BEFORE = re.compile(r"\bthe $")
+_PLACE_BEFORE = re.compile(
+    r"(?:\b(?:of|in|from|to|near|at|around|through|across|outside|inside|for|and|or|visit|visited|left|towards?|into)|,)"
+    r" (?:the )?$"
+)
 #: Before a place that is a first name too: "in georgia", but "for georgia".
-_PLACE_BEFORE = re.compile(r"\b(?:in|near|across|outside|inside|into|throughout|visit|visited) $")
+_SURE_PLACE_BEFORE = re.compile(r"\b(?:in|near|across|outside|inside|into|throughout|visit|visited) $")
 #: Added to the weight of terms of several words, so that a name, a day or a street in them does not replace them.
 _SEVERAL_WORDS = {"location": 8, "organization": 10, "event": 10}
 _SPEAK = re.compile(
@@ -116,11 +121,17 @@ _SPEAK = re.compile(
     r"|dialect|accent|interpreter|grammar|say it|written|available)\b[^.?!]*$"
 )
 _PEOPLE_BEFORE = re.compile(r"\b(?:is|am|was|are|a|the|speaks?|in|from|and) $")
+_COUNTRY_BEFORE = re.compile(r"\b(?:in|from|to|of) $")
+_CARRIER_BEFORE = re.compile(r"\b(?:by|via|through|with|from|at|for|called|use|used|using) $")
 _DETERMINER = re.compile(r"\b(?:an?|the|my|his|her|our|their|your|as|two|three|prime|head|new|former) $")
 # Jobs that are verbs, names or things too.
 _UNSURE_JOBS = frozenset(
     "coach cook cooks judge baker conductor logger usher author clerk painter miner tailor".split()
 )
+_TAKES_THE = frozenset(
+    ("us", "usa", "u s", "u s a", "uk", "u k", "netherlands", "philippines", "united states", "united kingdom")
+)
+
 _COPULA = r"(?:am|is|are|was|were|still|be|stay|stayed|'m|'s|'re) (?:not |still |now |newly |recently )*"
 _BROKEN = r"(?:broken|fractured|sprained|twisted|injured|dislocated|torn|bruised|broke|fracture|sprain)"
 _LIMB = (
@@ -183,8 +194,9 @@ def terms(run: WordRun) -> Iterator[EntityMatch]:
                 kind = _in_context(run, kind, start, end)
                 if kind:
                     weight = 50 + count + (_SEVERAL_WORDS.get(kind, 0) if count > 1 else 0)
-                    if kind == "location" and _PLACE_BEFORE.search(run.low, max(0, start - 12), start):
+                    if kind == "location" and _SURE_PLACE_BEFORE.search(run.low, max(0, start - 12), start):
                         weight += 3
+                    start = _with_article(run, kind, start, end)
                     yield EntityMatch(kind, start, end, weight)
                 at += count - 1
                 break
@@ -228,8 +240,19 @@ def _in_context(run: WordRun, kind: str, start: int, end: int) -> str:
         kind = "language" if spoken or named else "nationality"
     if text in ("polish", "dane", "finn", "scot", "thai") and not capital:
         return kind if _PEOPLE_BEFORE.search(before) else ""
-    if text in ("turkey", "china", "ups") and not capital:  # "ups and downs"
-        return ""
+    if text == "ups" and not capital:  # "ups and downs"
+        return kind if _CARRIER_BEFORE.search(before) else ""
+    if text in ("turkey", "china") and not capital:
+        return kind if _COUNTRY_BEFORE.search(before) else ""
+    if kind == "location" and text in names().common:
+        return kind if _PLACE_BEFORE.search(before) else ""
     if text in _UNSURE_JOBS or text in ("burn", "burns"):
         return kind if _DETERMINER.search(before) or text == "burns" else ""
     return kind
+
+
+def _with_article(run: WordRun, kind: str, start: int, end: int) -> int:
+    """Return the start of a term, including "the" if it belongs to the name: "the US", "the second world war"."""
+    takes = kind == "event" or run.low[start:end] in _TAKES_THE or (kind == "organization" and end - start > 8)
+    the = _THE_BEFORE.search(run.low, max(0, start - 4), start)
+    return start - 4 if takes and the and run.low[start:end] not in ("super bowl", "christmas") else start

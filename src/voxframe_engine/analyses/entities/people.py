@@ -38,7 +38,11 @@ _INITIALS = r"(?:[a-z]\. ?|[b-hj-z] ){1,3}"  # "J. R. Smith", "j smith"
 _TITLED = re.compile(rf"\b(?P<title>{_TITLE}) (?P<given>{_INITIALS})?(?P<first>{_NAME})(?: (?P<second>{_NAME}))?")
 _ONE_OF_THEM = re.compile(r"\b(?:the|an?|your|my|his|her|our|their|see|every|any|no) $")
 _LONGEST_ARTICLE = 6  # characters, with the blank
-_NAMED = re.compile(rf"\b(?:name(?:s are| is| was|'s|:)|named) (?P<first>{_NAME})(?: (?P<second>{_NAME}))?")
+_NAMED = re.compile(
+    rf"\b(?:(?:full |first |last )?name(?:s are| is|'s)|(?:sur|last |first |maiden |middle )name(?! basis)(?: is| was|,"
+    rf"|:|\?)?|named|call me|ask for|put me through to|(?:this is|it's)(?= {_NAME}(?: {_NAME})? (?:speaking"
+    rf"|calling)\b)) (?P<first>{_NAME})(?: (?P<second>{_NAME}))?"
+)
 #: Said of a name: "my name is spelled with a k".
 _OF_NAME = frozenset(
     """
@@ -47,6 +51,7 @@ _OF_NAME = frozenset(
     too very pretty quite always never long short hard easy difficult similar
     """.split()
 )
+_COPULA = re.compile(r"(?:is|'s|are|was|:|named) $")
 _ASKED_NAME = re.compile(r"\b(?:your|the|full|first|last) name\b[^.?!]*\?")
 _TOKEN = re.compile(r"(?<!\w)[^\W\d_]+(?:['-][^\W\d_]+)*(?!\w)")
 
@@ -63,7 +68,9 @@ def people(run: WordRun) -> Iterator[EntityMatch]:
             start = "title" if written else "given" if match["given"] else "first"
             yield from _from(run, match, match.start(start), 72)
     for match in _NAMED.finditer(run.low):
-        yield from _from(run, match, match.start("first"), 70)
+        named = _COPULA.search(match[0][: match.start("first") - match.start()])
+        if named or _is_sure(match["first"]) or run.text[match.start("first")].isupper():
+            yield from _from(run, match, match.start("first"), 70)
     yield from _listed(run)
 
 
@@ -145,6 +152,9 @@ def _is_first(run: WordRun, token: _NameToken, after: _NameToken | None, family:
     If the text has capitals, a capital within a sentence makes any listed word a name. Without one, only words that are
     almost always names count, unless an uncommon family name follows.
     """
+    if "-" in token.low:  # "mary-jane"
+        parts = token.low.split("-")
+        return all(part in names().first for part in parts) and any(map(_is_sure, parts))
     if token.low not in names().first:
         return False
     if token.low in STOP:  # "speak to Will"
@@ -153,6 +163,8 @@ def _is_first(run: WordRun, token: _NameToken, after: _NameToken | None, family:
     if _is_sure(token.low):
         return True
     capital = token.text[0].isupper()
+    if family and after is not None and (capital or after.low not in EVERYDAY_FAMILY) and token.low in names().common:
+        return True
     if not capital:
         return False
     if not run.opens_sentence(token.start):
@@ -211,6 +223,8 @@ _SPOKEN = rules(
     64,
     rf"\b(?:the|for|at|with|of|from|by|joined|and|or) (?P<it>(?:{_NAME} ){{1,3}}?{_SURE_END})\b",
     rf"\b(?P<it>{_QUALITY} (?:{_NAME} ){{1,3}}?{_BODY})\b",
+    rf"\b(?P<it>{_NAME} university)\b",
+    rf"\b(?:calling|at|with) (?P<it>(?:{_NAME} ){{1,2}}(?:books|records|insurance|airlines|services|systems))\b",
 )
 _SPOKEN_OF = rules(
     "organization", 64, rf"\b(?:university|department|ministry|bank|bureau) of {_NO_OWNER}{_NAME}(?: and {_NAME})?\b"
@@ -228,6 +242,11 @@ def organisations(run: WordRun) -> Iterator[EntityMatch]:
     for spelled in find_matches(run, _SPOKEN):
         yield from _spoken(run, spelled)
     yield from find_matches(run, _SPOKEN_OF)
+
+
+def is_generic(word: str) -> bool:
+    """Return True for words such as "whole", "nearest" and "main", which make no name of a body or street."""
+    return word in _GENERIC
 
 
 def _without_opening(run: WordRun, start: int, end: int) -> Iterator[EntityMatch]:
