@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import chain, pairwise
@@ -15,7 +16,7 @@ WordDict = dict[str, Any]
 #: Default limit of characters in a caption: two lines of the usual width.
 DEFAULT_CHARS = 84
 _LINE = DEFAULT_CHARS // 2
-_SHORTEST_MS, _CHARS_PER_S = 800, 17  # of a caption
+_SHORTEST_MS, _LONGEST_MS, _CHARS_PER_S = 800, 7000, 17  # of a caption of two lines
 #: A silence in milliseconds after which a new caption or turn begins.
 PAUSE_MS = 2000
 
@@ -197,42 +198,48 @@ def split_words(text: str) -> list[str]:
 
 
 def cues(
-    words: Iterable[Cue], chars: int = DEFAULT_CHARS, speaker: str | None = None, prefix: str = ""
+    words: Iterable[Cue],
+    chars: int = DEFAULT_CHARS,
+    speaker: str | None = None,
+    prefix: str = "",
+    *,
+    is_repeated: bool = False,
 ) -> Iterator[Cue]:
     """Divide the words of one turn into captions that read well.
 
     Captions end at sentences and clauses if they can, have at least two words, fit into two lines, can be read in their
-    time and are filled evenly. A new one begins after a pause of two seconds.
+    time, last at most 7 seconds if no word is then alone, or longer if more characters are asked for, and are filled
+    evenly. A new one begins after a pause of two seconds.
 
     Args:
         words: Words in order; each may contain more than one word. A word longer than a caption is split.
         prefix: What the text of the first caption will begin with, such as "Ada: ". It is counted, and not added.
+        is_repeated: Each caption may have the prefix.
     """
     run: list[_Piece] = []
     end = 0
     for piece in chain.from_iterable(_pieces(word, chars) for word in words):
         if run and piece.start - end >= PAUSE_MS:
-            yield from _divided(run, chars, speaker, prefix)
-            run, prefix = [], ""
+            yield from _divided(run, chars, speaker, prefix, is_repeated)
+            run, prefix = [], prefix if is_repeated else ""
         end = max(end, piece.end) if run else piece.end
         run.append(piece)
-    yield from _divided(run, chars, speaker, prefix)
+    yield from _divided(run, chars, speaker, prefix, is_repeated)
 
 
-def _divided(run: list[_Piece], chars: int, speaker: str | None, prefix: str) -> Iterator[Cue]:
+def _divided(run: list[_Piece], chars: int, speaker: str | None, prefix: str, is_repeated: bool) -> Iterator[Cue]:
     """Divide words without a long pause at the places of the lowest cost (dynamic programming over the ends)."""
     width = max(_LINE, -(-chars // 2))
     cost, start = [0.0], [0]
     for end in range(1, len(run) + 1):
-        best, from_, length, text = math.inf, end - 1, -1, ""
+        best, from_, spoken = math.inf, end - 1, ""
         for begin in range(end - 1, -1, -1):
-            length += 1 + len(run[begin].text)
-            text = f"{run[begin].text} {text}".rstrip()
-            if begin == 0:
-                length, text = length + len(prefix), prefix + text
+            spoken = f"{run[begin].text} {spoken}".rstrip()
+            text = prefix + spoken if begin == 0 or is_repeated else spoken
+            length = len(text)
             if length > chars and begin < end - 1:
                 break
-            if begin < end - 1 and len(text) > width and not _fits(text, width):
+            if begin < end - 1 and length > width and not _fits(text, width):
                 continue
             own = cost[begin] + _cost(run, begin, end, length, chars)
             if own < best:
@@ -254,29 +261,41 @@ def _fits(text: str, width: int) -> bool:
 
 
 def _cost(run: list[_Piece], begin: int, end: int, length: int, chars: int) -> float:
-    """Return the cost of a caption: of being there, of a bad end, a single word, a time too short, and of haste."""
+    """Return the cost of a caption: of being there, of a bad end, a single word, a bad length, and of haste."""
     last, start = run[end - 1], run[begin].start
     ends_well = 0.0 if last.text.endswith(SENTENCE_ENDS) else 0.3 if last.text.endswith((",", ";", ":")) else 0.7
     short = last.end - start < _SHORTEST_MS
+    longest_ms = _LONGEST_MS * max(DEFAULT_CHARS, chars) // DEFAULT_CHARS
+    too_long = max(0, last.end - start - 1) // longest_ms
     lonely = end - begin == 1 and len(run) > 1
     needed_ms = 1000 * length / _CHARS_PER_S
     shown_ms = max(_SHORTEST_MS, run[end].start - start) if end < len(run) else needed_ms
     haste = min(1.0, max(0.0, needed_ms / shown_ms - 1))
     ends_badly = ends_well if end < len(run) else 0
-    return 1 + (1 - length / chars) ** 2 + ends_badly + 4 * lonely + 4 * short + 3 * haste
+    return 1 + (1 - length / chars) ** 2 + ends_badly + 12 * lonely + 4 * short + 9 * too_long + 3 * haste
 
 
 def readable(captions: Sequence[Cue]) -> Iterator[Cue]:
-    """Yield captions, sorted by start, that are shown long enough to be read.
+    """Return captions, sorted by start, that are shown long enough to be read.
 
-    A caption stays until it could be read at 17 characters per second, or until the next one begins, and at least 0.8
-    seconds. Source: Netflix, "English (USA) Timed Text Style Guide" (17 characters per second, 42 per line, 5/6 s).
+    A caption stays until it could be read at 17 characters per second, or until the next one after its speech begins,
+    at least 0.8 seconds, but not beside the next one of the same speaker. Source: Netflix, "English (USA) Timed Text
+    Style Guide" (17 characters per second, 42 per line, 5/6 s).
     """
-    following = [caption.start for caption in captions[1:]]
-    for caption, after in zip(captions, [*following, math.inf], strict=False):
-        enough = caption.start + max(_SHORTEST_MS, math.ceil(1000 * len(caption.text) / _CHARS_PER_S))
-        end = max(caption.end, min(enough, after), caption.start + _SHORTEST_MS)
-        yield caption._replace(end=int(end))
+    starts = [caption.start for caption in captions]
+    own: dict[str | None, int] = {}  # the start of the next caption of each speaker
+    shown = []
+    for n, caption in reversed([*enumerate(captions)]):
+        reading_ms = math.ceil(1000 * len(caption.text) / _CHARS_PER_S)
+        after = bisect_left(starts, caption.end, n + 1)
+        until = starts[after] if after < len(starts) else math.inf
+        end = max(caption.end, min(caption.start + reading_ms, until), caption.start + _SHORTEST_MS)
+        next_start = own.get(caption.speaker, math.inf)
+        if caption.speaker is not None and next_start > caption.start:
+            end = min(end, next_start)
+        own[caption.speaker] = caption.start
+        shown.append(caption._replace(end=int(end)))
+    return reversed(shown)
 
 
 def two_lines(text: str) -> str:

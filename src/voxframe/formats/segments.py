@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from voxframe._text import PAUSE_MS, join_words, one_line
+from voxframe._text import PAUSE_MS, SENTENCE_ENDS, join_words, one_line
 from voxframe.errors import OptionError
 from voxframe.formats.result import Losses
 from voxframe.validators import shown
@@ -26,6 +26,7 @@ _TIMES_CORRECTED = "rows with impossible times (negative, the end before the sta
 _UNTIMED_PLACED = "rows without times, given those of the nearest row of the same speaker"
 _UNTIMED_LEFT_OUT = "rows without times, left out"
 _TEXTS = ("txt", "md", "docx")  # formats that need no times
+_INTERJECTION_MS = 1000  # the longest silence in a sentence in which another speaker says something
 
 
 class SpeechSegment(NamedTuple):
@@ -122,29 +123,35 @@ def whole(df: pd.DataFrame, purpose: str, losses: Losses, *, untimed: bool = Tru
     return pairs[0][1] if pairs else []
 
 
-def grouped(segments: list[SpeechSegment]) -> list[list[SpeechSegment]]:
+def grouped(segments: list[SpeechSegment], *, is_sentence_whole: bool = False) -> list[list[SpeechSegment]]:
     """Group segments, sorted by start, into turns: those of the transcript.
 
-    Rows without a turn make runs of one speaker without a long pause or another speaker.
+    Rows without a turn make runs of one speaker without a long pause. Another speaker ends a run, unless the sentence
+    goes on within a second: an interjection does not cut it.
+
+    Args:
+        is_sentence_whole: Join turns of one speaker, too, if an interjection cuts a sentence.
     """
     runs: list[list[SpeechSegment]] = []
     last: dict[tuple[str | None, str], list[SpeechSegment]] = {}
-    of_turn: dict[tuple[int, str | None, str], list[SpeechSegment]] = {}
+    of_turn: dict[tuple[int | None, str | None, str], list[SpeechSegment]] = {}
     for segment in segments:
         key = (segment.voice, segment.channel)
-        if segment.turn is not None:
-            if (turn := of_turn.get((segment.turn, *key))) is None:
-                runs.append(of_turn.setdefault((segment.turn, *key), [segment]))
+        run = None if segment.turn is None else of_turn.get((segment.turn, *key))
+        if run is None and (before := last.get(key)):
+            is_free = before[-1].turn is segment.turn is None
+            pause = segment.start - before[-1].end
+            if all(other[-1].start < before[-1].start for other in last.values() if other is not before):
+                goes_on = is_free and pause < PAUSE_MS
             else:
-                turn.append(segment)
-            continue
-        run = last.get(key)
-        others = (other for other in last.values() if other is not run)
-        if run and segment.start - run[-1].end < PAUSE_MS and all(o[-1].start < run[-1].start for o in others):
-            run.append(segment)
-        else:
-            last[key] = run = [segment]
+                is_open = not before[-1].text.endswith(SENTENCE_ENDS)
+                goes_on = (is_free or is_sentence_whole) and is_open and pause < _INTERJECTION_MS
+            run = before if goes_on else None
+        if run is None:
+            run = []
             runs.append(run)
+        run.append(segment)
+        last[key] = of_turn[segment.turn, *key] = run
     return runs
 
 

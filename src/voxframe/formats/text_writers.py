@@ -7,6 +7,7 @@ seconds. Spaces separate their fields, so spaces in a name or a label become `_`
 from __future__ import annotations
 
 import io
+import operator
 import re
 
 import pandas as pd
@@ -198,15 +199,18 @@ def _start(segment: SpeechSegment) -> str:
 def srt(df: pd.DataFrame, *, chars: int = DEFAULT_CHARS, speakers: bool = True, losses: Losses | None = None) -> str:
     """Return captions of one transcript as SRT.
 
-    A caption contains words of one speaker from the start of its first word on, at least 0.8 seconds, and until it can
-    be read at 17 characters per second if the speech allows. Long ones have two lines of similar length. A word
-    without times is shown next to the nearest word of the same speaker. SRT has no field for the speaker, so each turn
-    starts with the name. SRT has no escapes either: `-->` in the text is written as one character, so that no parser
-    reads the line as a timestamp.
+    A caption contains words of one speaker from the start of its first word on, at least 0.8 seconds unless the next
+    one of the same speaker begins, and until it can be read at 17 characters per second if the speech allows. It lasts
+    at most 7 seconds, if no word is then alone. An interjection of another speaker does not cut a sentence that goes
+    on within a second: both are shown at the same time. Long captions have two lines of similar length. A word without
+    times is shown next to the nearest word of the same speaker. SRT has no field for the speaker, so each turn, and
+    each caption after one of another speaker, starts with the name. SRT has no escapes either: `-->` in the text is
+    written as one character, so that no parser reads the line as a timestamp.
 
     Args:
         df: Words (`voxframe.load_words`), or longer rows, each of which becomes one or more captions.
-        chars: Maximum number of characters in a caption, without the name.
+        chars: Maximum number of characters in a caption, without the name. With more than two lines of 42, captions
+            may last longer than 7 seconds in proportion.
         speakers: Include the names of the speakers.
         losses: Counter for values that SRT cannot hold. None (default): warn about them.
 
@@ -232,7 +236,11 @@ def srt(df: pd.DataFrame, *, chars: int = DEFAULT_CHARS, speakers: bool = True, 
         found = _captions(df, "srt", chars, lost, prefixes=speakers)
         captions = [cue for cue, _ in found]
         if speakers:
-            texts = with_prefixes([(cue.speaker, cue.text, begins) for cue, begins in found], lost, carry=True)
+            before = [None, *(cue.speaker for cue in captions)]
+            is_named = [begins or cue.speaker != last for (cue, begins), last in zip(found, before, strict=False)]
+            lost[PARTS] += sum(map(operator.ne, is_named, (begins for _, begins in found)))
+            parts = [(cue.speaker, cue.text, named) for cue, named in zip(captions, is_named, strict=True)]
+            texts = with_prefixes(parts, lost, carry=True)
             captions = [cue._replace(text=text) for cue, text in zip(captions, texts, strict=True)]
         lost[_ARROWS] += sum("-->" in cue.text for cue in captions)
         lost[_UNESCAPED] += sum(_MARKUP_OF_PLAYERS.search(cue.text) is not None for cue in captions)
@@ -259,10 +267,12 @@ def vtt(df: pd.DataFrame, *, chars: int = DEFAULT_CHARS, speakers: bool = True, 
     with counted(losses, "vtt") as lost:
         found = _captions(df, "vtt", chars, lost)
         lost[PARTS] += sum(not begins for _, begins in found)
-        captions = [cue if speakers else cue._replace(speaker=None) for cue, _ in found]
+        captions = _shown([cue for cue, _ in found], lost)
+        if not speakers:
+            captions = [cue._replace(speaker=None) for cue in captions]
         first = next((n for n, cue in enumerate(captions) if cue.speaker), len(captions))
         lost[OTHER_NAME] += sum(cue.speaker is None for cue in captions[first:])
-        return _text.vtt(_shown(captions, lost))
+        return _text.vtt(captions)
 
 
 def _captions(
@@ -271,10 +281,14 @@ def _captions(
     """Return captions by start time, each with True if it is the first of its turn, which may have a prefix."""
     chars = checked("chars", chars, Integer(1))
     found: list[tuple[Cue, bool]] = []
-    for run in grouped(whole(df, purpose, losses)):
+    segments = whole(df, purpose, losses)
+    places = {segment.row: place for place, segment in enumerate(segments)}
+    for run in grouped(segments, is_sentence_whole=True):
         words = (Cue(s.text, s.start, s.end) for s in run)
         prefix = f"[{run[0].voice}]: " if prefixes and run[0].voice else ""
-        found += [(cue, n == 0) for n, cue in enumerate(_text.cues(words, chars, run[0].voice, prefix))]
+        is_interrupted = places[run[-1].row] - places[run[0].row] >= len(run)
+        captions = _text.cues(words, chars, run[0].voice, prefix, is_repeated=is_interrupted)
+        found += [(cue, n == 0) for n, cue in enumerate(captions)]
     found.sort(key=lambda pair: pair[0].start)
     losses[_ESTIMATED] += sum(cue.estimated for cue, _ in found)
     losses[_EMPTY_CAPTIONS] += sum(cue.end <= cue.start for cue, _ in found)
