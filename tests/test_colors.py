@@ -244,7 +244,10 @@ def test_a_label_without_a_name_gives_way_to_a_person(examples: Corpus) -> None:
     examples.speakers.set("panel", {"A": "Ada"})
     assert _timeline(examples.table("utterances"))["panel · Ada"] == 0
     examples.speakers.set("meeting", {"B": "Ada"})
+    turns = examples.table("utterances")
+    (alone,) = _timeline(turns[(turns["recording"] == "meeting") & (turns["speaker"] == "A")]).values()
     found = voxframe.TranscriptPlayer("meeting", corpus=examples)._colors
+    assert found["A"] == alone
     assert (found["B"], len({*found.values()})) == (0, 3)
     for _ in range(2):
         turns = examples.table("utterances")
@@ -254,6 +257,17 @@ def test_a_label_without_a_name_gives_way_to_a_person(examples: Corpus) -> None:
         assert (everything["meeting · A"], everything["meeting · Ada"], everything["panel · Ada"]) == (found["A"], 0, 0)
         colors.registry.clear()  # as in a new process
         colors.recordings.clear()
+
+
+def test_people_named_at_once_keep_their_colours_in_every_session(examples: Corpus) -> None:
+    """Two people who are named within a second, of labels with one number, have the same colours in another session."""
+    examples.speakers.set("panel", {"B": "Ada"})
+    examples.speakers.set("call", {"1": "Bo"})  # whose id comes first
+    ada, bo = color_indexes(["Ada", "Bo"])
+    assert (ada, bo == 1) == (1, False)
+    colors.registry.clear()  # as in a new process
+    colors.recordings.clear()
+    assert color_indexes(["Bo"]) + color_indexes(["Ada"]) == [bo, ada]
 
 
 def test_recordings_have_one_colour_in_all_plots(examples: Corpus) -> None:

@@ -52,7 +52,8 @@ _UNKNOWN = ("(unknown)", "no speaker")
 
 #: Index in `COLORS` of each person or group that has one, as long as this process lives.
 registry: dict[tuple[Kind, str], int] = {}
-#: Names by label of the speakers of each transcript seen so far; a speaker without a name has the label.
+#: Names by label of the speakers of each transcript seen so far; a speaker without a name has the label. A corpus
+#: removes those of a transcript when its names change.
 recordings: dict[Any, dict[Any, str]] = {}
 #: For each open corpus, a function that returns pairs like those of `recordings`, always in the same order; None is not
 #: the id of a transcript, but stands for people of several. It is called when somebody is drawn who is not known yet.

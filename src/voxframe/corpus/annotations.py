@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from voxframe import colors
 from voxframe._files import file_name
 from voxframe.corpus.catalog import Catalog
 from voxframe.errors import OptionError
@@ -85,9 +86,8 @@ class NameLog:
 
     def every_state(self) -> list[tuple[str, SpeakerNames]]:
         """Return every state of the names of all transcripts, with the id of the transcript, the oldest first."""
-        rows = self._catalog.rows("SELECT transcript_id, state FROM names ORDER BY transcript_id, n")
-        states = [(transcript_id, _parse(text)) for transcript_id, text in rows]
-        return sorted(((i, state) for i, state in states if state is not None), key=lambda item: item[1].made)
+        rows = self._catalog.rows("SELECT transcript_id, state FROM names ORDER BY rowid")
+        return [(i, state) for i, text in rows if (state := _parse(text)) is not None]
 
     def add(self, transcript_id: str, names: SpeakerNames) -> None:
         """Add a state, which is the current one."""
@@ -96,12 +96,15 @@ class NameLog:
             (n,) = tx.rows("SELECT coalesce(max(n), -1) + 1 FROM names WHERE transcript_id = ?", [transcript_id])[0]
             text = json.dumps(state, ensure_ascii=False)
             tx.put("names", [{"transcript_id": transcript_id, "n": n, "state": text}])
+        colors.recordings.pop(transcript_id, None)
 
     def undo(self, transcript_id: str) -> bool:
         """Remove the current state. Return False if there is none."""
         with self._catalog.writing() as tx:
             (n,) = tx.rows("SELECT max(n) FROM names WHERE transcript_id = ?", [transcript_id])[0]
-            return n is not None and bool(tx.drop("names", transcript_id=transcript_id, n=n))
+            found = n is not None and bool(tx.drop("names", transcript_id=transcript_id, n=n))
+        colors.recordings.pop(transcript_id, None)
+        return found
 
 
 def _parse(text: str) -> SpeakerNames | None:
