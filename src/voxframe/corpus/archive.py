@@ -351,12 +351,13 @@ class Archive:
         return self._steady(read)
 
     def stored_labels(self) -> list[tuple[str, str]]:
-        """Return the speakers of each transcript as sent, as far as tables are written, in the order of the files."""
+        """Return the speakers of each transcript as sent, as far as tables are written, by id: merges reorder files."""
 
         def read() -> pa.Table:
             members = self.files.members("transcript")
-            ids = sorted(members, key=lambda i: (members[i].part, members[i].place))
-            return assemble(self.files, "utterances", ids, Located(dict(members)), ["transcript_id", "speaker"])
+            return assemble(
+                self.files, "utterances", sorted(members), Located(dict(members)), ["transcript_id", "speaker"]
+            )
 
         pairs = self._steady(read).group_by(["transcript_id", "speaker"], use_threads=False).aggregate([])
         return [(i, label) for i, label in zip(*pairs.to_pydict().values(), strict=True) if label is not None]

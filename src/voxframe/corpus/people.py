@@ -100,7 +100,7 @@ def all_people(archive: Archive) -> dict[str, dict[str, str]]:
 def seen_together(archive: Archive) -> list[tuple[str | None, dict[str, str]]]:
     """Return the names by label of each recording, the oldest first, people, then the labels of each recording.
 
-    A name of turns stands for itself. Labels are read from the tables, in the order in which they were written.
+    A name of turns stands for itself. Labels are read from the tables, in the order of ids.
     """
     together: list[tuple[str | None, dict[str, str]]] = []
     with contextlib.suppress(OSError, CorpusError):  # a plot does not need the corpus
