@@ -20,10 +20,8 @@ _DATA = Path(__file__).parents[2] / "data"
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[voxframe.Client]:
     """A client of an embedded server with an empty data directory, and with the engine that starts fastest."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("VOXFRAME_ENGINE", "parrot")
-        with embedded(tmp_path_factory.mktemp("service")) as client:
-            yield client
+    with embedded(tmp_path_factory.mktemp("service"), VOXFRAME_ENGINE="parrot") as client:
+        yield client
 
 
 @pytest.fixture(scope="module")

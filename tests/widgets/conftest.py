@@ -13,10 +13,8 @@ import voxframe
 @pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory, model_folder: Callable[[str], Path]) -> Iterator[voxframe.Client]:
     """A client of an embedded server with a data directory of its own and the small model, which is fast."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("VOXFRAME_MODEL", str(model_folder("tiny.en")))
-        with embedded(tmp_path_factory.mktemp("service")) as client:
-            yield client
+    with embedded(tmp_path_factory.mktemp("service"), VOXFRAME_MODEL=str(model_folder("tiny.en"))) as client:
+        yield client
 
 
 def _call(path: Path, seconds: float) -> Path:

@@ -235,7 +235,7 @@ def _checked_triple(triple: Any, id_of: Callable[[str], str] | None) -> Triple:
             value = [id_of(text) if isinstance(text, str) else text for text in value]
         elif isinstance(value, str):  # None stands for null
             value = id_of(value)
-    if column in SPEAKER_COLUMNS:
+    if column in SPEAKER_COLUMNS and operator in ("=", "==", "!=", "in", "not in"):
         value = [*map(speaker_label, value)] if isinstance(value, list | tuple | set) else speaker_label(value)
     return column, operator, value
 
