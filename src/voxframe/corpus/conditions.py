@@ -11,7 +11,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from functools import reduce
+from functools import partial, reduce
 from itertools import product
 from operator import and_, or_
 from typing import Any, NamedTuple, TypeAlias
@@ -230,14 +230,19 @@ def _checked_triple(triple: Any, id_of: Callable[[str], str] | None) -> Triple:
             f"pyarrow, not {triple!r}"
         )
     column, operator, value = triple[0], triple[1], _plain(triple[2])
+    convert: Callable[[Any], Any] | None = None
     if id_of is not None and column == _ID:
-        if isinstance(value, list | tuple | set | frozenset):
-            value = [id_of(text) if isinstance(text, str) else text for text in value]
-        elif isinstance(value, str):  # None stands for null
-            value = id_of(value)
-    if column in SPEAKER_COLUMNS and operator in ("=", "==", "!=", "in", "not in"):
-        value = [*map(speaker_label, value)] if isinstance(value, list | tuple | set) else speaker_label(value)
+        convert = partial(_id_of_text, id_of)
+    elif column in SPEAKER_COLUMNS and operator in ("=", "==", "!=", "in", "not in"):
+        convert = speaker_label
+    if convert is not None:
+        is_list = isinstance(value, list | tuple | set | frozenset)
+        value = [*map(convert, value)] if is_list else convert(value)
     return column, operator, value
+
+
+def _id_of_text(id_of: Callable[[str], str], value: Any) -> Any:
+    return id_of(value) if isinstance(value, str) else value  # None stands for null
 
 
 def _plain(value: Any) -> Any:

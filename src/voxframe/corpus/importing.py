@@ -46,8 +46,8 @@ _PACKED = {".gz": "gzip", ".zst": "zstd"}
 #: Suffixes of payload files.
 _PLAIN = tuple(dict.fromkeys((".json", ".jsonl", ".ndjson", *READ)))
 SUFFIXES = tuple(f"{plain}{packed}" for plain in _PLAIN for packed in ("", *_PACKED))
-#: Payload files, for messages.
-ENDINGS = "such as .json, .jsonl, .srt, .vtt, .txt and .csv, also with .gz or .zst (help(voxframe.importers) has all)"
+#: The usual ones, for messages: there are thirty.
+ENDINGS = f"such as .json, .jsonl, .srt, .vtt, .txt and .csv, also with {' or '.join(_PACKED)}"
 #: Data cards of exports, which are in the folder with the transcripts.
 _CARDS = frozenset(f"{mark}{name}" for mark in ("", "_") for name in (*CARDS, CROISSANT))
 #: Fields of which every transcript has at least one.
@@ -285,7 +285,7 @@ def _sources(source: object) -> list[str | bytes | Transcript]:
         raise PayloadError(
             f"payloads must be files, folders, patterns, zips, transcripts, dicts or JSON bytes, got {source!r:.100}"
         )
-    why = f"check the path. Payload files have endings {ENDINGS}, or .zip"
+    why = f"check the path. Payload files have endings {ENDINGS}, or are in a .zip"
     try:
         paths = files_at(text)
     except OSError as error:  # it is too long, or a folder may not be read

@@ -88,14 +88,8 @@ def identifiers(ids: Ids) -> list[str]:
 
 def columns_about(name: str) -> list[str]:
     """Return the columns of `transcripts` that tell why a table has no rows."""
-    return [
-        "transcript_id",
-        "status",
-        "error",
-        "audio_url",
-        *(["text"] if name == "words" else []),
-        *REQUESTED_BY.get(name, ()),
-    ]
+    text = ["text"] if name == "words" else []
+    return ["transcript_id", "status", "error", "audio_url", *text, *REQUESTED_BY.get(name, ())]
 
 
 def why_empty(name: str, about: pa.Table, *, of_all: bool = True) -> str | None:

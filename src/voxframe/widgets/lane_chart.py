@@ -362,7 +362,7 @@ class Dispersion(LaneChart):
         repeated = [colors[n % len(colors)] for n in range(len(names) * max(1, len(parts)))] if colors else []
         texts = hits["text"] if "text" in hits.columns else None
         marks = Marks(start[rows], end[rows], place[rows], rows, names, repeated, texts, parts)
-        absent = [query for query in asked if query not in set(hits["term"])]
+        absent = pd.Index(asked, dtype=object).difference(pd.Index(hits["term"]), sort=False).tolist()
         last = {"_until": int(min(np.nanmax(floats(df["end_ms"]), initial=0.0), encoding.LAST_MS))} if of_words else {}
         self._draw(marks, used, _absent=absent, **last)
 
