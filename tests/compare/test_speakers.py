@@ -8,7 +8,7 @@ import pytest
 from tests.compare.test_alignment import noisy
 
 from voxframe.compare import cpwer, diarization_error_rate
-from voxframe.compare.speakers import _assignment
+from voxframe.compare.error_rates import _assignment
 from voxframe.errors import OptionError
 
 _TALK = pd.DataFrame(

@@ -73,11 +73,11 @@ def test_times_are_those_of_the_file(model_folder, audio_folder):
 
 def test_without_the_models_the_job_says_what_to_do(monkeypatch, tmp_path):
     """The error of the job names the command."""
-    from voxframe.voices import networks
+    from voxframe.voices import diarization
 
     monkeypatch.setenv("VOXFRAME_MODEL_CACHE", str(tmp_path))
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
-    networks.load.cache_clear()
+    diarization.load.cache_clear()
     with pytest.raises(JobFailed, match=r"speaker_labels is not available.*voxframe models get voices"):
         voices_of(Audio(DATA / "panel.flac"), 0, None)
 

@@ -19,4 +19,4 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> voxframe.Corpus:
 def small_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Partitions of few transcripts instead of half a million rows or 64 files."""
     monkeypatch.setattr("voxframe.corpus.query._ROWS", 1500)
-    monkeypatch.setattr("voxframe.scale.payloads._FILES", 2)
+    monkeypatch.setattr("voxframe.scale.dataframes._FILES", 2)

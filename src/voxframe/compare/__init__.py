@@ -10,10 +10,8 @@ Example:
     [[3.0, 1.0, 0.3333333333333333]]
 """
 
-from voxframe.compare.alignment import align, disagreements
-from voxframe.compare.error_rates import compare_engines, error_rates, time_differences
-from voxframe.compare.normalization import RULES, normalized
-from voxframe.compare.speakers import cpwer, diarization_error_rate
+from voxframe.compare.alignment import RULES, align, disagreements, normalized
+from voxframe.compare.error_rates import compare_engines, cpwer, diarization_error_rate, error_rates, time_differences
 
 __all__ = [
     "RULES",

@@ -25,7 +25,7 @@ from voxframe.formats import SUFFIXES
 from voxframe.options import MAX_SPEAKERS
 from voxframe.validators import Integer, checked
 from voxframe.voices import diarization
-from voxframe.voices.networks import SIZE
+from voxframe.voices.diarization import SIZE
 
 #: A media file, or one per recording.
 AudioFiles: TypeAlias = str | PathLike[str] | Mapping[str, str | PathLike[str]] | None

@@ -7,17 +7,17 @@ import pytest
 from tests.voices import torch_numbers
 
 from voxframe.errors import MissingExtraError, ModelError
-from voxframe.voices import networks
+from voxframe.voices import diarization
 from voxframe.voices.graphs import read_tensors
 
 NUMBERS = json.loads(torch_numbers.OUT.read_text("utf-8"))
 
 
 @pytest.fixture(scope="module")
-def loaded(model_folder) -> networks.VoiceNetworks:
+def loaded(model_folder) -> diarization.VoiceNetworks:
     """The networks."""
     model_folder("voices")
-    return networks.load()
+    return diarization.load()
 
 
 def test_the_segmentation_equals_that_of_torch(loaded):
@@ -41,13 +41,13 @@ def test_voice_vectors_equal_those_of_torch(loaded, frames):
 
 def test_filter_banks_equal_those_of_kaldi():
     """Logarithms of the energy in each band differ from kaldi-native-fbank's by less than 1e-3."""
-    banks = networks.filter_banks(torch_numbers.signal(1.0))[:: torch_numbers.EVERY_BANK]
+    banks = diarization.filter_banks(torch_numbers.signal(1.0))[:: torch_numbers.EVERY_BANK]
     assert np.abs(banks - np.array(NUMBERS["banks"])).max() < 1e-3
 
 
 def test_too_little_sound_has_no_filter_banks():
     """Less than one frame of 25 ms."""
-    assert networks.filter_banks(np.zeros(399, np.int16)).shape == (0, 80)
+    assert diarization.filter_banks(np.zeros(399, np.int16)).shape == (0, 80)
 
 
 def test_nothing_in_a_checkpoint_is_run(tmp_path):
@@ -78,14 +78,14 @@ def test_without_the_model_the_error_says_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setenv("VOXFRAME_MODEL_CACHE", str(tmp_path))
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     with pytest.raises(ModelError, match="voxframe models get voices"):
-        networks.built()
+        diarization.built()
 
 
 def test_without_onnx_the_error_names_the_extra(monkeypatch):
     """The message names the extra."""
-    monkeypatch.setattr(networks, "find_spec", lambda _: None)
+    monkeypatch.setattr(diarization, "find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match=r"voxframe\[local\]"):
-        networks.built()
+        diarization.built()
 
 
 def test_damaged_graphs_are_built_again(model_folder, tmp_path, monkeypatch):
@@ -93,9 +93,9 @@ def test_damaged_graphs_are_built_again(model_folder, tmp_path, monkeypatch):
     source = model_folder("voices")
     monkeypatch.setenv("VOXFRAME_MODEL_CACHE", str(tmp_path))
     (tmp_path / source.name).symlink_to(source)
-    folder = networks.built()
+    folder = diarization.built()
     good = (folder / "voice.onnx").read_bytes()
     (folder / "voice.onnx").write_bytes(b"")
-    assert networks.built() == folder
+    assert diarization.built() == folder
     assert (folder / "voice.onnx").read_bytes() == good
     assert [path.name for path in tmp_path.glob(".*-*")] == []
