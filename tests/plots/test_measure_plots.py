@@ -4,7 +4,7 @@ import pytest
 
 import voxframe
 from voxframe import analysis, plots
-from voxframe.plots import style
+from voxframe.plots.lanes import shown_names
 
 PATHS = [f"data/payloads/{name}.json" for name in ("call", "interview", "panel")]
 
@@ -164,6 +164,6 @@ def test_points_of_rates_are_inside_the_frame():
 
 def test_parts_of_long_labels_stay_apart():
     """Of two speakers of a recording with a long name, the labels stay different."""
-    labels = style.shown_names([f"the recording of {'x' * 60} · {name} Professor Dr. Hohenstein" for name in "AB"])
+    labels = shown_names([f"the recording of {'x' * 60} · {name} Professor Dr. Hohenstein" for name in "AB"])
     assert len(set(labels)) == 2
     assert max(map(len, labels)) <= 40

@@ -5,8 +5,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from voxframe import plots
-from voxframe.plots.spans import spans
-from voxframe.plots.style import is_dark
+from voxframe.plots.lanes import is_dark, spans
 
 
 def _turns(**columns: object) -> pd.DataFrame:

@@ -6,9 +6,16 @@ recording apart.
 Colours adapt to a light or dark background. `matplotlib.style.use("dark_background")` makes every plot dark.
 """
 
-from voxframe.plots.lane_plots import dispersion, talk_time, timeline
-from voxframe.plots.measure_plots import keyness, pace, rates, sentiment_over_time, small_multiples, turn_matrix
-from voxframe.plots.over_time_plot import confidence, disagreements, sentiment
+from voxframe.plots.lane_plots import disagreements, dispersion, sentiment, talk_time, timeline
+from voxframe.plots.measure_plots import (
+    confidence,
+    keyness,
+    pace,
+    rates,
+    sentiment_over_time,
+    small_multiples,
+    turn_matrix,
+)
 
 __all__ = [
     "confidence",

@@ -1,4 +1,4 @@
-"""Plots with one lane per speaker or other label: timeline, talk time and dispersion of words."""
+"""Plots with one lane per speaker, recording or other label: timeline, talk time, sentiment, differences and words."""
 
 from __future__ import annotations
 
@@ -17,26 +17,11 @@ from voxframe._arrow import takes_frames
 from voxframe._text import clock
 from voxframe.analysis.recordings import distinct_names, uses
 from voxframe.analysis.speaker_turns import floats, require, row_speakers, speaker_labels
-from voxframe.colors import GREY, legend_colors, name_colors
+from voxframe.colors import COLORS, GREY, NEGATIVE, POSITIVE, legend_colors, name_colors, themed
+from voxframe.compare.alignment import disagreements as places_of
 from voxframe.errors import OptionError
-from voxframe.plots import style
-from voxframe.plots.spans import (
-    RESOLUTION,
-    Floats,
-    Spans,
-    corners,
-    group_names,
-    joined,
-    kind_of,
-    lane_names,
-    lane_values,
-    packed,
-    seconds,
-    several_transcripts,
-    spans,
-    transcript_names,
-    transcripts_of,
-)
+from voxframe.plots import lanes
+from voxframe.plots.lanes import Bands, Floats, several_transcripts
 from voxframe.validators import Boolean, checked, name_list, shown, speaker_label
 
 if TYPE_CHECKING:
@@ -44,7 +29,6 @@ if TYPE_CHECKING:
     from matplotlib.collections import PolyCollection
 
     from voxframe.analysis.grouping import By
-    from voxframe.plots.time_axis import Bands
 
 
 @takes_frames
@@ -96,21 +80,19 @@ def timeline(
         >>> [label.get_text() for label in ax.get_yticklabels()]
         ['A']
     """
-    from voxframe.plots.time_axis import band_rows, draw_bands
-
     pack, custom_colors = checked("pack", pack, Boolean()), None if colors is None else _checked_colors(colors)
-    found, rows = spans(df, by, "timeline"), band_rows(bands)
+    found, rows = lanes.spans(df, by, "timeline"), lanes.band_rows(bands)
     low, high = _view(view, max([found.last, *(_last(band) for band in rows.values())]))
-    resolution = (high - low) * RESOLUTION
+    resolution = (high - low) * lanes.RESOLUTION
     names = found.names if speakers is None else [speaker_label(name) for name in name_list(speakers, "speakers")]
     found = _chosen(found, names) if view is None else _chosen(found, names).within(low, high)
-    drawn, lane = packed(found, resolution) if pack else (found, None)
+    drawn, lane = lanes.packed(found, resolution) if pack else (found, None)
     count = len(names) if lane is None else int(lane.max(initial=-1)) + 1
     advice = "choose a shorter view=" if pack else "choose fewer with speakers=, another column as by=, or pack=True"
-    style.check_lanes(count, "lanes", advice)
-    legend = 0.0 if lane is None else style.legend_height(names, 9)
-    ax = style.given_or_new(ax, 10, style.lanes_height(count + len(rows)) + legend)
-    dark, kind = style.is_dark(ax), kind_of(by)
+    lanes.check_count(count, "lanes", advice)
+    legend = 0.0 if lane is None else lanes.legend_height(names, 9)
+    ax = lanes.axes_or_new(ax, 10, lanes.figure_height(count + len(rows)) + legend)
+    dark, kind = lanes.is_dark(ax), lanes.kind_of(by)
     colored = name_colors if lane is None else legend_colors
     palette = colored(names, found.named, kind=kind, transcripts=found.transcripts, dark=dark)
     if isinstance(custom_colors, Mapping):
@@ -123,13 +105,13 @@ def timeline(
         at: Any = n if lane is None else lane[of]
         bars.append(_add_bars(ax, drawn.start[of], drawn.end[of], at, resolution, palette[n % len(palette)]))
     if lane is not None and custom_colors is None:
-        for bar, hatch in zip(bars, style.by_color(list(palette), style.HATCHES), strict=True):
+        for bar, hatch in zip(bars, lanes.by_color(list(palette), lanes.HATCHES), strict=True):
             bar.set_hatch(hatch)
-    style.name_lanes(ax, names if lane is None else [""] * count, above=rows)
-    draw_bands(ax, rows, low, high)
-    style.clock_axis(ax, low, high)
+    lanes.name_lanes(ax, names if lane is None else [""] * count, above=rows)
+    lanes.draw_bands(ax, rows, low, high)
+    lanes.clock_axis(ax, low, high)
     if lane is not None:
-        style.add_legend(ax, [bar if len(bar.get_paths()) else None for bar in bars], names)
+        lanes.add_legend(ax, [bar if len(bar.get_paths()) else None for bar in bars], names)
     return ax
 
 
@@ -147,13 +129,13 @@ def _checked_colors(colors: object) -> list[str] | Mapping[str, str]:
     return palette
 
 
-def _lane_colors(df: pd.DataFrame, by: str | None, found: Spans, colors: Mapping[str, str]) -> dict[Any, str]:
+def _lane_colors(df: pd.DataFrame, by: str | None, found: lanes.Spans, colors: Mapping[str, str]) -> dict[Any, str]:
     """Return colours by lane, given colours by lane, or by name or label of the speaker."""
     named = found.named or {}
     color_of = {named.get(name, name): color for name, color in colors.items()}
     if by is None and several_transcripts(df):
-        lanes = pd.DataFrame({"lane": lane_names(df), "name": row_speakers(df), "label": speaker_labels(df)})
-        for lane, *names in lanes.drop_duplicates().to_numpy(object).tolist():
+        rows = pd.DataFrame({"lane": lanes.lane_names(df), "name": row_speakers(df), "label": speaker_labels(df)})
+        for lane, *names in rows.drop_duplicates().to_numpy(object).tolist():
             for color in (colors[name] for name in names if name in colors):
                 color_of.setdefault(lane, color)
     return color_of
@@ -173,13 +155,13 @@ def _add_bars(ax: Axes, start: Floats, end: Floats, at: Any, resolution: float, 
     """Draw the bars of one label. Many bars of a lane are joined if they touch; few, and packed ones, stay separate."""
     from matplotlib.collections import PolyCollection
 
-    narrowest = _NARROWEST / _points(ax) / RESOLUTION * resolution
+    narrowest = _NARROWEST / _points(ax) / lanes.RESOLUTION * resolution
     # Wide enough for an edge, and without overlap:
     few = len(start) <= _SEPARATE and bool((end - start > narrowest).all() and (start[1:] >= end[:-1]).all())
     join = isinstance(at, int) and not few
-    begin, right = joined(start, end, resolution) if join else (start, np.maximum(end, start + resolution))
+    begin, right = lanes.joined(start, end, resolution) if join else (start, np.maximum(end, start + resolution))
     bars = PolyCollection(
-        list(corners(begin, right, at - 0.36, np.add(at, 0.36))),
+        list(lanes.corners(begin, right, at - 0.36, np.add(at, 0.36))),
         facecolors=color,
         edgecolors=ax.get_facecolor() if few else "none",  # tells neighbours apart
         linewidths=0.8 if few else 0,
@@ -188,7 +170,7 @@ def _add_bars(ax: Axes, start: Floats, end: Floats, at: Any, resolution: float, 
     return bars
 
 
-def _chosen(found: Spans, names: list[Any]) -> Spans:
+def _chosen(found: lanes.Spans, names: list[Any]) -> lanes.Spans:
     """Return the spans with the given labels, renumbered in this order."""
     if names is found.names:
         return found
@@ -252,27 +234,153 @@ def talk_time(df: pd.DataFrame, ax: Axes | None = None, *, by: By = ("transcript
     keys = list(itertools.takewhile(lambda name: name not in _MEASURES, table.columns))
     if {*keys} <= {"transcript_id", "recording", "speaker"} and "speaker" in keys:
         labels = table["speaker"].to_list()
-        names = list(lane_names(table, df)) if several_transcripts(table) else labels
+        names = list(lanes.lane_names(table, df)) if several_transcripts(table) else labels
     else:
-        labels = names = group_names(table, keys, df)
-    style.check_lanes(len(table), "speakers" if "speaker" in keys else "groups", "select some of them")
+        labels = names = lanes.group_names(table, keys, df)
+    lanes.check_count(len(table), "speakers" if "speaker" in keys else "groups", "select some of them")
     lengths, shares = floats(table["talk_s"]), floats(table["share"])
-    ax = style.given_or_new(ax, 7, style.lanes_height(len(table)))
+    ax = lanes.axes_or_new(ax, 7, lanes.figure_height(len(table)))
     by_last = keys[-1] if keys else None
     colors = name_colors(
         labels,
         table.attrs.get("label_names"),
-        kind=kind_of(by_last),
-        transcripts=transcripts_of(table, range(len(table)), labels, by_last),
-        dark=style.is_dark(ax),
+        kind=lanes.kind_of(by_last),
+        transcripts=lanes.transcripts_of(table, range(len(table)), labels, by_last),
+        dark=lanes.is_dark(ax),
     )
     ax.barh(range(len(table)), lengths, height=0.72, color=colors)
     for y, (length, share) in enumerate(zip(lengths.tolist(), shares.tolist(), strict=True)):
         if math.isfinite(length) and math.isfinite(share):
             ax.annotate(f"{clock(length)} ({share:.0%})", (length, y), (4, 0), textcoords="offset points", va="center")
-    style.name_lanes(ax, names)
+    lanes.name_lanes(ax, names)
     longest = float(np.nanmax(lengths, initial=0))
-    style.clock_axis(ax, 0, longest * 1.18, "talk time")  # room for the label of the longest bar
+    lanes.clock_axis(ax, 0, longest * 1.18, "talk time")  # room for the label of the longest bar
+    return ax
+
+
+#: Label, direction from the middle of the lane, and colour.
+_KINDS = (("POSITIVE", -1, POSITIVE), ("NEGATIVE", 1, NEGATIVE), ("NEUTRAL", 0, GREY))
+_HALF, _THIN = 0.42, 0.05
+
+
+@takes_frames
+@uses("start_ms")
+def sentiment(df: pd.DataFrame, ax: Axes | None = None, *, by: str | None = None) -> Axes:
+    """Draw sentiment over time: one bar per sentence, up if positive, down if negative, with the confidence as height.
+
+    Args:
+        df: Result of `voxframe.load_sentiments`: `start_ms`, `end_ms` (ms), `sentiment` and optionally `confidence`
+            (0-1). Rows without times are left out.
+        ax: Axes to draw on. None (default): a new figure.
+        by: Column with one lane per value. None (default): one lane per speaker of each transcript.
+
+    Returns:
+        The Axes, with seconds on the x axis. Sentences that are neutral or have another label are thin grey bars. A
+        sentence without a confidence is drawn at full height.
+
+    Raises:
+        TypeError: `df` is not a DataFrame, or `ax` is not one Axes.
+        ValueError: A column is missing or has other values than numbers, or there are more than 200 lanes.
+
+    Example:
+        >>> import matplotlib; matplotlib.use("agg")
+        >>> import voxframe
+        >>> rows = [{"text": "Lovely.", "start": 0, "end": 900, "sentiment": "POSITIVE", "confidence": 0.9}]
+        >>> ax = voxframe.plots.sentiment(voxframe.load_sentiments({"id": "a", "sentiment_analysis_results": rows}))
+        >>> [text.get_text() for text in ax.get_legend().get_texts()]
+        ['positive']
+    """
+    from matplotlib.collections import PolyCollection
+
+    require(df, ("sentiment",), "sentiment")
+    found = lanes.spans(df, by, "sentiment")
+    lanes.check_count(len(found.names), "lanes", "choose another by=")
+    label = df["sentiment"].astype("string").str.upper().fillna("").to_numpy(object)[found.row]
+    kinds = {kind for kind, _, _ in _KINDS[:2]}
+    sure = np.ones(len(label))
+    if "confidence" in df.columns:
+        sure = floats(df["confidence"])[found.row]
+        sure = np.clip(np.where(np.isfinite(sure), sure, 1.0), 0, 1)
+
+    ax = lanes.axes_or_new(ax, 10, lanes.figure_height(len(found.names)) + lanes.legend_height([""], 9))
+    dark, last = lanes.is_dark(ax), found.last
+    ax.hlines(np.arange(len(found.names)), 0, last, color=GREY, linewidth=0.6, alpha=0.6, zorder=0)
+    drawn = []
+    for kind, direction, color in _KINDS:
+        of = label == kind if direction else ~np.isin(label, list(kinds))
+        middle = found.code[of].astype(float)
+        low, high = (middle, middle + direction * _HALF * sure[of]) if direction else (middle - _THIN, middle + _THIN)
+        right = np.maximum(found.end[of], found.start[of] + last * lanes.RESOLUTION)
+        bars = PolyCollection(
+            list(lanes.corners(found.start[of], right, low, high)), facecolors=themed(color, dark=dark), linewidths=0
+        )
+        ax.add_collection(bars, autolim=False)
+        drawn.append(bars if of.any() else None)
+    lanes.name_lanes(ax, found.names)
+    lanes.clock_axis(ax, 0, last)
+    lanes.add_legend(ax, drawn, [kind.lower() if direction else "neutral or other" for kind, direction, _ in _KINDS])
+    return ax
+
+
+#: Kinds of places, and the index of their colour.
+_LEVELS = {"substitution": 1, "deletion": 0, "insertion": 2}
+_LEAST = 0.002  # width of a bar as a share of the longest recording, so that a short word is visible
+
+
+@takes_frames
+def disagreements(df: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """Draw where two transcripts differ: one lane per recording, one bar per place, coloured by the kind of edit.
+
+    Args:
+        df: Result of `voxframe.compare.align` or of `voxframe.compare.disagreements`, of one recording or many.
+        ax: Axes to draw on. None (default): a new figure.
+
+    Returns:
+        The Axes, with seconds on the x axis. The lane of a recording ends with its last word, or its last disagreement
+        if `df` has only these.
+
+    Raises:
+        TypeError: `df` is not a DataFrame, or `ax` is not one Axes.
+        ValueError: A column is missing or has other values than numbers, or there are more than 200 recordings.
+
+    Example:
+        >>> import matplotlib; matplotlib.use("agg")
+        >>> import pandas as pd, voxframe
+        >>> heard = pd.DataFrame({"text": ["good", "dog"], "start_ms": [0, 400], "end_ms": [300, 900]})
+        >>> ax = voxframe.plots.disagreements(voxframe.compare.align("good day", heard))
+        >>> len(ax.collections[1].get_paths())
+        1
+    """
+    from matplotlib.collections import PolyCollection
+
+    require(df, ("recording", "edit"), "disagreements")
+    places = places_of(df) if "hyp_end_ms" in df.columns else df
+    require(places, ("start_ms", "end_ms"), "disagreements")
+    ends = {name: lanes.seconds(df[name]) for name in ("ref_end_ms", "hyp_end_ms", "end_ms") if name in df.columns}
+    latest = pd.DataFrame(ends, df.index).max(axis=1)
+    lasts = latest.groupby(df["recording"].fillna(""), sort=False).max().fillna(0)
+    lanes.check_count(len(lasts), "recordings", "select some of them")
+    ax = lanes.axes_or_new(ax, 10, lanes.figure_height(len(lasts)) + lanes.legend_height([*_LEVELS], 9))
+    dark = lanes.is_dark(ax)
+    high = float(lasts.max()) if len(lasts) else 0.0
+    outline = lanes.corners(
+        np.zeros(len(lasts)), lasts.to_numpy(float), np.arange(len(lasts)) - 0.36, np.arange(len(lasts)) + 0.36
+    )
+    ax.add_collection(PolyCollection(list(outline), facecolors=GREY, alpha=0.18, linewidths=0), autolim=False)
+    timed = places[places["start_ms"].notna()]
+    lane = lasts.index.get_indexer(pd.Index(timed["recording"].fillna("")))
+    start, end = lanes.seconds(timed["start_ms"]), lanes.seconds(timed["end_ms"])
+    end = np.maximum(end, start + high * max(_LEAST, lanes.RESOLUTION))
+    bars = []
+    for kind, color in _LEVELS.items():
+        of = (timed["edit"] == kind).to_numpy(bool)
+        paths = lanes.corners(start[of], end[of], lane[of] - 0.36, lane[of] + 0.36)
+        face = themed(COLORS[color], dark=dark)
+        bars.append(PolyCollection(list(paths), facecolors=face, linewidths=0, label=kind))
+        ax.add_collection(bars[-1], autolim=False)
+    lanes.name_lanes(ax, distinct_names(list(lasts.index), df))
+    lanes.clock_axis(ax, 0.0, high)
+    lanes.add_legend(ax, [bar if len(bar.get_paths()) else None for bar in bars], [*_LEVELS])
     return ax
 
 
@@ -327,21 +435,21 @@ def dispersion(
     if transcripts is None and "term" not in df.columns and several_transcripts(df):
         transcripts = df  # a recording without an occurrence has a lane, too
     by, lane, names = term_lanes(hits, asked, by, transcripts)
-    style.check_lanes(len(names), "lanes", "select some of the transcripts or queries, or choose another by=")
-    start = seconds(hits["start_ms"])
+    lanes.check_count(len(names), "lanes", "select some of the transcripts or queries, or choose another by=")
+    start = lanes.seconds(hits["start_ms"])
     ends = np.full(len(names), np.nan)
     if by in ("term", "speaker") and not several_transcripts(hits):
         ends[:] = max(lengths.values(), default=np.nan)
     elif by == "transcript_id":
         ids = _transcripts(hits, transcripts)
         ends[:] = [lengths.get(name, np.nan) for name in ids]
-    last = seconds(hits["end_ms"]) if "end_ms" in hits.columns else start
+    last = lanes.seconds(hits["end_ms"]) if "end_ms" in hits.columns else start
     until = max(np.nanmax(start, initial=0.0), np.nanmax(last, initial=0.0), max(lengths.values(), default=0.0))
 
     shared = by != "term" and len(asked) > 1
     rows = min(len(names) * math.ceil(len(asked) / 4), max(len(names), 40)) if shared else len(names)
-    ax = style.given_or_new(ax, 10, style.lanes_height(rows) + (style.legend_height(asked, 9) if shared else 0.0))
-    dark = style.is_dark(ax)
+    ax = lanes.axes_or_new(ax, 10, lanes.figure_height(rows) + (lanes.legend_height(asked, 9) if shared else 0.0))
+    dark = lanes.is_dark(ax)
     colors = (legend_colors if shared else name_colors)(asked, kind="term", dark=dark)
     term = pd.Index(asked).get_indexer(pd.Index(hits["term"]))
     strokes = []
@@ -354,12 +462,12 @@ def dispersion(
     for n in sorted({*range(len(names))} - {*lane.tolist()}):
         ax.annotate("no occurrence", (0, n), (4, 2), textcoords="offset points", color=GREY, fontsize="small")
     if not names and until:  # else the empty axis says so
-        style.say_nothing_to_show(ax)
-    style.name_lanes(ax, names)
-    style.clock_axis(ax, 0, until)
+        lanes.say_nothing_to_show(ax)
+    lanes.name_lanes(ax, names)
+    lanes.clock_axis(ax, 0, until)
     if shared:
         absent = [f"{name} (no occurrence)" if n not in term else name for n, name in enumerate(asked)]
-        style.add_legend(ax, strokes, absent)
+        lanes.add_legend(ax, strokes, absent)
     return ax
 
 
@@ -387,7 +495,7 @@ def _lengths(df: pd.DataFrame, transcripts: pd.DataFrame | None) -> dict[Any, fl
         return {}
     else:
         ids = df["transcript_id"] if "transcript_id" in df.columns else pd.Series("", index=df.index)
-        lengths = pd.Series(seconds(df["end_ms"]), df.index).groupby(ids).max()
+        lengths = pd.Series(lanes.seconds(df["end_ms"]), df.index).groupby(ids).max()
     return {name: length for name, length in lengths.items() if length > 0}
 
 
@@ -410,14 +518,14 @@ def term_lanes(
         code = pd.Index(ids, dtype=object).get_indexer(pd.Index(found[by], dtype=object))
         return by, code, list(distinct_names(ids, found, transcripts))
     if by == "term":
-        of = transcript_names(found)
+        of = lanes.transcript_names(found)
         names: list[Any] = [f"{name}{term}" for name in (of.unique() if several else [""]) for term in asked]
         return by, pd.Index(names, dtype=object).get_indexer(pd.Index(of + found["term"].astype(object))), names
     if by == "speaker":
-        label: pd.Series[Any] = lane_names(found) if several else row_speakers(found)
+        label: pd.Series[Any] = lanes.lane_names(found) if several else row_speakers(found)
     else:
         require(found, (by,), "dispersion")
-        label = lane_values(found, by)
+        label = lanes.lane_values(found, by)
     lane, labels = pd.factorize(label, use_na_sentinel=False)
     return by, lane, [None if pd.isna(name) else str(name) for name in labels]
 
@@ -431,7 +539,7 @@ def _transcripts(found: pd.DataFrame, transcripts: pd.DataFrame | None) -> list[
 
 def _strokes(ax: Axes, at: Array, top: Array, height: float, until: float, color: str) -> Any:
     """Draw one stroke per time. Strokes of one lane that are too close to tell apart are drawn as one."""
-    if len(at) > 1 / RESOLUTION:
-        bins = np.unique(np.stack([np.floor(at / (until * RESOLUTION)), top]), axis=1)
-        at, top = (bins[0] + 0.5) * until * RESOLUTION, bins[1]
+    if len(at) > 1 / lanes.RESOLUTION:
+        bins = np.unique(np.stack([np.floor(at / (until * lanes.RESOLUTION)), top]), axis=1)
+        at, top = (bins[0] + 0.5) * until * lanes.RESOLUTION, bins[1]
     return ax.vlines(at, top, top + height, color=color, linewidth=1.2)

@@ -1,4 +1,4 @@
-"""Plots of the measures of `voxframe.analysis`: turns, pace, sentiment, rates of groups and distinctive words."""
+"""Plots of measures and their values over time, of rates of groups, and of distinctive words."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ import pandas as pd
 from voxframe import analysis
 from voxframe._arrow import takes_frames
 from voxframe._text import quantity
-from voxframe.analysis.recordings import distinct_names
-from voxframe.analysis.speaker_turns import floats, label_names, require
+from voxframe.analysis.recordings import distinct_names, uses
+from voxframe.analysis.speaker_turns import floats, label_names, require, speaker_codes
 from voxframe.colors import COLORS, GREY, NEGATIVE, POSITIVE, Kind, legend_colors, themed
-from voxframe.plots import style
-from voxframe.plots.spans import group_names, kind_of, seconds, transcript_names, transcripts_of
-from voxframe.validators import Integer, checked, shown
+from voxframe.plots import lanes
+from voxframe.validators import Integer, Number, checked, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,27 +55,27 @@ def turn_matrix(df: pd.DataFrame, ax: Axes | None = None) -> Axes:
     require(df, (), "turn_matrix")
     table = df if {"previous", "following", "transfers"} <= set(df.columns) else analysis.turn_matrix(df)
     require(table, ("transfer_share",), "turn_matrix")
-    of = transcript_names(table, df)
+    of = lanes.transcript_names(table, df)
     sides = [of + table[name].astype(str) for name in ("previous", "following")]
     names = list(dict.fromkeys([*sides[0], *sides[1]]))
-    style.check_lanes(len(names), "speakers", "select some of them")
-    shares, labels = floats(table["transfer_share"]), style.shown_names(names)
+    lanes.check_count(len(names), "speakers", "select some of them")
+    shares, labels = floats(table["transfer_share"]), lanes.shown_names(names)
     longest = max(map(len, labels), default=0)
     size = 1.2 + max(2, len(names)) * max(0.25, min(0.55, 6.5 / max(1, len(names))))
     room = 0.09 * longest  # inches, at 10 points
-    ax = style.given_or_new(ax, size + max(1.5, room), size + (room if longest >= 4 else 0))
+    ax = lanes.axes_or_new(ax, size + max(1.5, room), size + (room if longest >= 4 else 0))
     place = {name: n for n, name in enumerate(names)}
     share = np.full((len(names), len(names)), np.nan)
     for a, b, value in zip(*sides, shares, strict=True):
         share[place[a], place[b]] = value
-    dark = style.is_dark(ax)
+    dark = lanes.is_dark(ax)
     if names:
         ax.imshow(share, cmap="cividis" if dark else "Blues", vmin=0, vmax=1, aspect="equal")
     else:
-        style.say_nothing_to_show(ax)
+        lanes.say_nothing_to_show(ax)
     for a, b, count, value in zip(*sides, table["transfers"], shares, strict=True):
         bright = (value > 0.55) != dark if np.isfinite(value) else dark
-        color = ("white" if bright else "black") if np.isfinite(value) else style.ink(ax)
+        color = ("white" if bright else "black") if np.isfinite(value) else lanes.ink(ax)
         if len(names) <= 40:
             ax.text(place[b], place[a], str(count), ha="center", va="center", color=color)
     ax.set_xticks(range(len(names)), labels, rotation=0 if longest < 4 else 90)
@@ -177,7 +176,7 @@ def sentiment_over_time(
         window_s = _readable(df, 60) if window_s is None else window_s
         table = analysis.sentiment_over_time(df, by or "transcript_id", window_s=window_s, step_s=step_s)
     ax = _lines(table, df, "polarity", ax, "sentiment_over_time")
-    dark = style.is_dark(ax)
+    dark = lanes.is_dark(ax)
     for low, high, color in ((0, 1.05, POSITIVE), (-1.05, 0, NEGATIVE)):
         ax.axhspan(low, high, color=themed(color, dark=dark), alpha=0.10, linewidth=0, zorder=0)
     ax.set_ylim(-1.05, 1.05)
@@ -189,7 +188,7 @@ def _readable(df: pd.DataFrame, usual: float) -> float:
     """Return the length of windows: the usual one, or a longer one of which the longest recording has few enough."""
     from voxframe.plots.time_axis import step  # imports matplotlib
 
-    last = float(np.nanmax(seconds(df["end_ms"]), initial=0.0)) if "end_ms" in df.columns else 0.0
+    last = float(np.nanmax(lanes.seconds(df["end_ms"]), initial=0.0)) if "end_ms" in df.columns else 0.0
     return max(usual, float(step(last, _MOST_POINTS)))
 
 
@@ -199,30 +198,144 @@ def _lines(table: pd.DataFrame, source: pd.DataFrame, value: str, ax: Axes | Non
     keys = list(table.columns[: list(table.columns).index("start_ms")])
     line_keys = [key for key in keys if key not in ("transcript_id", "recording")]
     many = table["transcript_id"].nunique() > 1
-    label = transcript_names(table, source, last=" · " if line_keys else "")
+    label = lanes.transcript_names(table, source, last=" · " if line_keys else "")
     for key in line_keys:
         label = label + table[key].astype("string").fillna("(unknown)").astype(str)
     names = sorted(set(label)) or [""]
-    end, values = seconds(table["end_ms"]), floats(table[value])
-    middle = (seconds(table["start_ms"]) + end) / 2
-    ax = style.given_or_new(ax, 10, 3 + (style.legend_height(names, 9) if many or line_keys else 0.0))
-    dark = style.is_dark(ax)
-    kind: Kind = kind_of(line_keys[-1]) if line_keys else "group"
+    end, values = lanes.seconds(table["end_ms"]), floats(table[value])
+    middle = (lanes.seconds(table["start_ms"]) + end) / 2
+    ax = lanes.axes_or_new(ax, 10, 3 + (lanes.legend_height(names, 9) if many or line_keys else 0.0))
+    dark = lanes.is_dark(ax)
+    kind: Kind = lanes.kind_of(line_keys[-1]) if line_keys else "group"
     named = label_names(source) if not many and kind == "person" else None
-    colors: Any = [style.ink(ax)]
+    colors: Any = [lanes.ink(ax)]
     if many or line_keys:
         line = pd.Index(names).get_indexer(pd.Index(label))
-        ids = transcripts_of(table, line, names, line_keys[-1]) if line_keys else None
+        ids = lanes.transcripts_of(table, line, names, line_keys[-1]) if line_keys else None
         colors = legend_colors(names, named, kind=kind, transcripts=ids, dark=dark)
     lines = []
-    for name, color, dash in zip(names, colors, style.by_color(colors, style.LINES), strict=True):
+    for name, color, dash in zip(names, colors, lanes.by_color(colors, lanes.LINES), strict=True):
         of = (label == name).to_numpy(bool)
         lines += ax.plot(middle[of], values[of], color=color, linestyle=dash, marker="o", markersize=3)
-    style.clock_axis(ax, 0, float(np.nanmax(end, initial=0.0)))
+    lanes.clock_axis(ax, 0, float(np.nanmax(end, initial=0.0)))
     ax.spines[["right", "top"]].set_visible(False)
     if len(table) and (many or line_keys):
-        style.add_legend(ax, lines, names)
+        lanes.add_legend(ax, lines, names)
     return ax
+
+
+#: Above this number of rows, dots are left out: they would blur into a cloud.
+_MOST_DOTS = 5_000
+
+
+@takes_frames
+@uses("start_ms", "confidence")
+def confidence(
+    df: pd.DataFrame, ax: Axes | None = None, *, by: str | None = None, window_s: float | None = None
+) -> Axes:
+    """Draw confidence over time: one dot per row, and a line with the mean of each time window.
+
+    Args:
+        df: Words, utterances or sentences, with `start_ms` (ms) and `confidence` (0-1). Rows without either value are
+            left out.
+        ax: Axes to draw on. None (default): a new figure.
+        by: Column to draw one line per value of. "speaker" falls back to `channel` if the speaker is null. None
+            (default): one line per transcript.
+        window_s: Length of a window in seconds, at least 0.001. None (default): a round length that gives about forty
+            windows.
+
+    Returns:
+        The Axes, with seconds on the x axis. Each point of a line is the mean of the rows that start in its window,
+        drawn at the middle of the window. Windows without rows leave a gap in the line.
+
+    Raises:
+        TypeError: `df` is not a DataFrame, or `ax` is not one Axes.
+        ValueError: A column is missing or has other values than numbers, or `window_s` is invalid.
+
+    Example:
+        >>> import matplotlib; matplotlib.use("agg")
+        >>> import pandas as pd, voxframe
+        >>> words = pd.DataFrame({"start_ms": [0, 500, 1200], "confidence": [1.0, 0.5, 0.25]})
+        >>> line, = voxframe.plots.confidence(words, window_s=1).lines
+        >>> line.get_xdata().tolist(), line.get_ydata().tolist()
+        ([0.5, 1.5], [0.75, 0.25])
+    """
+    from voxframe.plots.time_axis import step  # imports matplotlib
+
+    require(df, ("start_ms", "confidence", *([by] if by not in (None, "speaker") else [])), "confidence")
+    kind, column = lanes.kind_of(by or "transcript_id"), by
+    if lanes.several_transcripts(df) and by in (None, "transcript_id", "speaker"):
+        df = df.assign(line=lanes.lane_names(df) if by == "speaker" else lanes.transcript_names(df, last=""))
+        by = "line"
+    if window_s is not None:
+        window_s = checked("window_s", window_s, Number(0.001, 1e9))
+    start, sure = lanes.seconds(df["start_ms"]), floats(df["confidence"])
+    code, names = _groups(df, by)
+    ids = lanes.transcripts_of(df, code, names, column) if kind == "person" else None
+    finite = np.isfinite(start) & np.isfinite(sure)
+    start, sure, code = start[finite], sure[finite], code[finite]
+    last = float(start.max()) if len(start) else 0.0
+    window = window_s if window_s is not None else max(1.0, float(step(last or 1.0, 40)))
+
+    ax = lanes.axes_or_new(ax, 10, 3 + (lanes.legend_height(names, 9) if by else 0.0))
+    named = label_names(df) if by in ("speaker", "speaker_name") else None
+    colors: Any = [lanes.ink(ax)]
+    if by:
+        colors = legend_colors(names, named, kind=kind, transcripts=ids, dark=lanes.is_dark(ax))
+    lines, until = [], last
+    for n, (color, dash) in enumerate(zip(colors, lanes.by_color(colors, lanes.LINES), strict=True)):
+        of = code == n
+        if 0 < len(start) <= _MOST_DOTS:
+            ax.scatter(start[of], sure[of], s=5, color=color, alpha=0.35, linewidths=0)
+        middle, mean = _means(start[of], sure[of], window)
+        # A window without neighbours makes a line of zero length, so it gets a marker.
+        alone = np.isfinite(mean) & ~np.isfinite(np.r_[np.nan, mean[:-1]]) & ~np.isfinite(np.r_[mean[1:], np.nan])
+        grey = color == GREY
+        lines += ax.plot(
+            middle,
+            mean,
+            color=color,
+            linestyle=dash,
+            linewidth=0.6 if grey else 1.8,
+            zorder=1.9 if grey else 2,
+            marker="o",
+            markersize=3,
+            markevery=alone.tolist(),
+        )
+        until = max(until, middle.max(initial=0.0))
+    lanes.clock_axis(ax, 0, until)
+    low, high = sure.min(initial=1), max(1, sure.max(initial=1))
+    ax.set_ylim(math.floor(10 * min(low, 0.9)) / 10, high + 0.02 * max(high - low, 0.1))
+    ax.set_ylabel("confidence")
+    ax.spines[["right", "top"]].set_visible(False)
+    if by:
+        lanes.add_legend(ax, [line if len(line.get_xdata()) else None for line in lines], names)  # type: ignore[arg-type]
+    return ax
+
+
+def _groups(df: pd.DataFrame, by: str | None) -> tuple[np.ndarray, list[str | None]]:
+    """Return the line index of each row, and the names of the lines."""
+    if by is None:
+        return np.zeros(len(df), np.intp), [None]
+    if by == "speaker":
+        code, names = speaker_codes(df)
+    else:
+        code, values = pd.factorize(lanes.lane_values(df, by), use_na_sentinel=False)
+        names = [None if pd.isna(name) else str(name) for name in values]
+    order = sorted(range(len(names)), key=lambda n: (names[n] is None, names[n] or ""))
+    return np.argsort(order)[code] if names else code, [names[n] for n in order]
+
+
+def _means(at: np.ndarray, values: np.ndarray, window: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the middle of each window and the mean of its rows, NaN for a window without rows."""
+    if not len(at):
+        return at, values
+    place = np.floor(at / window).astype(np.intp)
+    first = int(place.min())
+    count = np.bincount(place - first)
+    mean = np.full(len(count), np.nan)
+    np.divide(np.bincount(place - first, values), count, out=mean, where=count > 0)
+    return (first + np.arange(len(count)) + 0.5) * window, mean
 
 
 @takes_frames
@@ -252,11 +365,11 @@ def rates(table: pd.DataFrame, ax: Axes | None = None, *, label: str = "rate") -
     """
     require(table, ("units", "rate", "low", "high"), "rates")
     keys = list(table.columns[: list(table.columns).index("units")])
-    names = group_names(table, keys)
-    style.check_lanes(len(names), "groups", "select some of them")
+    names = lanes.group_names(table, keys)
+    lanes.check_count(len(names), "groups", "select some of them")
     rate, low, high = (floats(table[name]) for name in ("rate", "low", "high"))
-    ax = style.given_or_new(ax, 7, style.lanes_height(len(names)))
-    color = themed(COLORS[0], dark=style.is_dark(ax))
+    ax = lanes.axes_or_new(ax, 7, lanes.figure_height(len(names)))
+    color = themed(COLORS[0], dark=lanes.is_dark(ax))
     y = np.arange(len(names))
     finite = np.isfinite(low) & np.isfinite(high)
     ax.hlines(y[finite], low[finite], high[finite], color=color, linewidth=2.5, alpha=0.6)
@@ -264,7 +377,7 @@ def rates(table: pd.DataFrame, ax: Axes | None = None, *, label: str = "rate") -
     for n in np.flatnonzero(np.isfinite(rate) & ~finite):
         text = f"no interval: {quantity(int(table['units'].iloc[n]), 'unit')}"
         ax.annotate(text, (rate[n], n), (8, 0), textcoords="offset points", va="center", color=GREY, fontsize="small")
-    style.name_lanes(ax, names)
+    lanes.name_lanes(ax, names)
     ax.margins(x=0.08)
     if (np.fmin(rate, low) < 0).any():
         ax.axvline(0, color=GREY, linewidth=1, zorder=0)
@@ -272,7 +385,7 @@ def rates(table: pd.DataFrame, ax: Axes | None = None, *, label: str = "rate") -
         ax.set_xlim(left=-0.03 * ax.get_xlim()[1])  # a point at 0 is not cut off
     ax.set_xlabel(label)
     if not np.isfinite(rate).any():
-        style.say_nothing_to_show(ax)
+        lanes.say_nothing_to_show(ax)
     return ax
 
 
@@ -308,13 +421,13 @@ def keyness(table: pd.DataFrame, ax: Axes | None = None, *, top: int = 10) -> Ax
     require(table, ("ngram", value), "keyness")
     group, top = table.columns[0], checked("top", top, Integer(1))
     strongest = table[floats(table[value]) > 0].groupby(group, sort=True).head(top)
-    style.check_lanes(len(strongest), "words", "choose a smaller top=")
+    lanes.check_count(len(strongest), "words", "choose a smaller top=")
     groups = sorted(strongest[group].unique(), key=str)
-    ax = style.given_or_new(
-        ax, 7, style.lanes_height(len(strongest)) + style.legend_height([str(name) for name in groups], 6)
+    ax = lanes.axes_or_new(
+        ax, 7, lanes.figure_height(len(strongest)) + lanes.legend_height([str(name) for name in groups], 6)
     )
     ids = [None] * len(groups) if group == "person" else None
-    colors = legend_colors(groups, kind=kind_of(group), transcripts=ids, dark=style.is_dark(ax))
+    colors = legend_colors(groups, kind=lanes.kind_of(group), transcripts=ids, dark=lanes.is_dark(ax))
     bars: list[Any] = []
     lengths, limit = floats(strongest[value]), _SIGNIFICANT[value]
     for name, color in zip(groups, colors, strict=True):
@@ -326,13 +439,13 @@ def keyness(table: pd.DataFrame, ax: Axes | None = None, *, top: int = 10) -> Ax
             text = f"{2**doublings:.3g} times"
             ax.annotate(text, (length, y), (4, 0), textcoords="offset points", va="center", fontsize="small")
         ax.margins(x=0.12)
-    style.name_lanes(ax, strongest["ngram"])
+    lanes.name_lanes(ax, strongest["ngram"])
     label = "z of the log-odds ratio" if value == "z" else "G2 (log-likelihood)"
     hollow = f"; hollow: not significant (below {limit})" if (lengths < limit).any() else ""
     ax.set_xlabel(label + hollow)
-    style.add_legend(ax, bars, [str(name) for name in groups])
+    lanes.add_legend(ax, bars, [str(name) for name in groups])
     if not bars:
-        style.say_nothing_to_show(ax)
+        lanes.say_nothing_to_show(ax)
     return ax
 
 
@@ -378,21 +491,21 @@ def small_multiples(
         raise TypeError(f"plot must be a plot function, such as voxframe.plots.pace, got {shown(plot)}")
     columns = checked("columns", columns, Integer(1))
     parts = dict(iter(df.groupby(by, sort=False)))
-    if not 0 < len(parts) <= style.MAX_LANES:
-        raise ValueError(f"small_multiples draws 1 to {style.MAX_LANES} panels, got {len(parts)}")
+    if not 0 < len(parts) <= lanes.MAX_LANES:
+        raise ValueError(f"small_multiples draws 1 to {lanes.MAX_LANES} panels, got {len(parts)}")
     columns = min(columns, len(parts))
     rows = math.ceil(len(parts) / columns)
     if ax is None:
         figure: Any = plt.figure(figsize=(10, 0.6 + 2.4 * rows), layout="constrained")
         spec = figure.add_gridspec(rows, columns)
     else:
-        figure, place = style.checked_axes(ax).get_figure(root=True), ax.get_subplotspec()
+        figure, place = lanes.checked_axes(ax).get_figure(root=True), ax.get_subplotspec()
         edges = dict(zip(("left", "bottom", "right", "top"), ax.get_position().extents, strict=True))
         spec = figure.add_gridspec(rows, columns, **edges) if place is None else place.subgridspec(rows, columns)
         ax.set_axis_off()
     panels, highest = [figure.add_subplot(spec[n // columns, n % columns]) for n in range(len(parts))], 0.0
     titles = distinct_names([str(key) for key in parts], df) if by == "transcript_id" else [str(key) for key in parts]
-    for panel, title, part in zip(panels, style.shown_names(titles), parts.values(), strict=True):
+    for panel, title, part in zip(panels, lanes.shown_names(titles), parts.values(), strict=True):
         plot(part, ax=panel, **options)
         legend = panel.get_legend()
         above = legend.get_window_extent().height / figure.dpi if legend else 0.0  # inches

@@ -1,21 +1,15 @@
-"""Matplotlib classes for a time axis: ticks at round times, and titled bands above the lanes."""
+"""Matplotlib classes for a time axis: ticks at round times, and titles that fit into their bands."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pandas as pd
 from matplotlib.axis import Axis
 from matplotlib.text import Text
 from matplotlib.ticker import Formatter, Locator
 
 from voxframe._text import clock
-from voxframe.analysis.speaker_turns import require
-from voxframe.plots.spans import band_titles, corners, seconds, transcript_names
-from voxframe.plots.style import ink, shown_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,66 +64,20 @@ class ClockFormatter(Formatter):
         return sign + clock(integer, hours=high >= 3600) + (f".{part:0{digits}d}" if digits else "")
 
 
-#: A DataFrame, such as the result of `voxframe.load_chapters`, or a dict from row name to DataFrame.
-Bands: TypeAlias = pd.DataFrame | Mapping[str, pd.DataFrame]
-
-_TITLES = ("headline", "label", "text")
-
-
-def band_rows(bands: Bands | None) -> dict[str, pd.DataFrame]:
-    """Return the bands as a dict from row name to DataFrame, with one row per transcript."""
-    if bands is None:
-        return {}
-    rows: dict[str, pd.DataFrame] = {}
-    for name, df in (bands if isinstance(bands, Mapping) else {"": bands}).items():
-        require(df, ("start_ms", "end_ms"), "bands of timeline")
-        of = transcript_names(df, last=f" · {name}" if name else "")
-        rows |= {label or name: part for label, part in df.groupby(of, sort=False)} if len(df) else {name: df}
-    return rows
-
-
-def draw_bands(ax: Axes, rows: dict[str, pd.DataFrame], low: float, high: float) -> None:
-    """Draw rows of bands at y = -len(rows), ..., -1, the first row on top.
-
-    Titles are shortened to fit into their bands.
-
-    Args:
-        rows: Bands by row name. If several bands have the same start and end, only the first is drawn.
-        low: Start of the visible range, in seconds.
-        high: End of the visible range, in seconds.
-    """
-    from matplotlib.collections import PolyCollection
-
-    for y, df in enumerate(rows.values(), -len(rows)):
-        start, end = seconds(df["start_ms"]), seconds(df["end_ms"])
-        first = ~df.duplicated(["start_ms", "end_ms"]).to_numpy()
-        visible = np.flatnonzero(first & (start < high) & (end > low))
-        visible = visible[np.argsort(start[visible], kind="stable")]
-        bars = PolyCollection(
-            list(corners(start[visible], end[visible], y - 0.4, y + 0.4)),
-            facecolors=[(ink(ax), strength) for strength in (0.14, 0.26)],  # tell neighbours apart
-            linewidths=0,
-        )
-        ax.add_collection(bars, autolim=False)
-        named = next((name for name in _TITLES if name in df.columns), None)
-        titles = _titles(band_titles(df, named).iloc[visible], named) if named else []
-        ends = np.minimum(end[visible], np.r_[start[visible][1:], np.inf])  # titles never overlap
-        for title, begin, finish in zip(titles, start[visible], ends, strict=False):
-            ax.add_artist(_Title(ax, title, max(begin, low), min(finish, high), y))
-
-
-def _titles(texts: pd.Series[Any], column: str | None) -> list[str]:
-    """Return titles as text for a figure. A topic label such as "A>B>C" is shown as its last level."""
-    if column == "label":
-        texts = texts.map(lambda text: text.rpartition(">")[2] if isinstance(text, str) else text)
-    return ["" if pd.isna(text) else name for text, name in zip(texts, shown_names(texts, 200), strict=True)]
-
-
-class _Title(Text):
+class BandTitle(Text):
     """A text that shows as many characters as fit between two times, also after resizing or zooming."""
 
     def __init__(self, ax: Axes, title: str, begin: float, end: float, y: float) -> None:
-        super().__init__(begin, y, "", va="center", color=ink(ax), fontsize="small", parse_math=False, clip_on=True)
+        super().__init__(
+            begin,
+            y,
+            "",
+            va="center",
+            color=ax.xaxis.label.get_color(),
+            fontsize="small",
+            parse_math=False,
+            clip_on=True,
+        )
         self.title, self._begin, self._end, self._y = title, begin, end, y
         self.set_in_layout(False)
 

@@ -17,8 +17,7 @@ import pandas as pd
 
 from voxframe._text import clock
 from voxframe.colors import GREY, PALETTE
-from voxframe.plots.spans import band_titles, joined
-from voxframe.plots.style import shown_names
+from voxframe.plots.lanes import band_titles, joined, shown_names
 from voxframe.widgets.base import ScriptedWidget, escaped, static
 
 #: Maximum time in ms (24 days).

@@ -12,7 +12,7 @@ from voxframe._arrow import takes_frames
 from voxframe._text import clock, quantity
 from voxframe.analysis.speaker_turns import require
 from voxframe.corpus import Corpus
-from voxframe.plots.spans import lane_values
+from voxframe.plots.lanes import lane_values
 from voxframe.widgets.base import define_comment
 from voxframe.widgets.embedded_player import Audio, text_column
 from voxframe.widgets.lane_chart import LaneChart, Marks

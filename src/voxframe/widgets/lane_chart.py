@@ -18,8 +18,7 @@ from voxframe.analysis.speaker_turns import floats, label_names, require
 from voxframe.colors import color_indexes
 from voxframe.corpus import Corpus
 from voxframe.plots.lane_plots import occurrences, term_lanes
-from voxframe.plots.spans import Floats, Ints, kind_of, one_transcript, several_transcripts, spans
-from voxframe.plots.style import MAX_LANES
+from voxframe.plots.lanes import MAX_LANES, Floats, Ints, kind_of, one_transcript, several_transcripts, spans
 from voxframe.widgets import encoding
 from voxframe.widgets.base import check_range, define_comment, escaped, text_map
 from voxframe.widgets.embedded_player import Audio, RowPlayerWidget
