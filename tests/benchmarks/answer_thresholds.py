@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tests.benchmarks import meaning
-from voxframe_engine.answers import extractive
-from voxframe_engine.answers.context import Source
+from voxframe_engine.answers import Source, extractive
 
 
 class Asked(NamedTuple):

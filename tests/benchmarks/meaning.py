@@ -14,9 +14,8 @@ from tests.benchmarks.analyses import Coder, score_entities, score_redaction, sc
 from voxframe_engine import RequestRefused
 from voxframe_engine.analyses import chapters, lexicon_scoring, topics
 from voxframe_engine.analyses.entities import recognizer
-from voxframe_engine.answers.context import Line, Source, from_text
+from voxframe_engine.answers import Line, LLMQuestion, LLMRequest, Source, from_text
 from voxframe_engine.answers.extractive import NOTHING_FITS, ExtractiveAnswerer
-from voxframe_engine.answers.llm_request import LLMQuestion, LLMRequest
 from voxframe_engine.text.sentences import Sentence, sentences_of
 
 

@@ -31,8 +31,8 @@ from torch.nn import functional
 
 from tests.benchmarks import labelled, meaning
 from voxframe import models
-from voxframe_engine.answers.answer_model import BEFORE, BEGIN, BLOCK, END, WEIGHTS
-from voxframe_engine.answers.context import is_question
+from voxframe_engine.answers import is_question
+from voxframe_engine.answers.ranking import BEFORE, BEGIN, BLOCK, END, WEIGHTS
 
 _RANK = 16  # of the changes of a matrix
 _SIZE = 128  # of the vector of a token
@@ -87,7 +87,7 @@ class _Changed(nn.Module):
 
 
 class Model(nn.Module):
-    """The model of `voxframe_engine.answers.answer_model`, to be fitted."""
+    """The model of `voxframe_engine.answers.ranking`, to be fitted."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()

@@ -7,7 +7,7 @@ import pytest
 
 import voxframe
 from voxframe.corpus.citations import NumberedPassage, cite
-from voxframe_engine.answers.context import from_text
+from voxframe_engine.answers import from_text
 
 TALKS = {
     "a": "Ann says: The fee doubled in May. Nobody was told about it. We left the club.",

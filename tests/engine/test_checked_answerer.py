@@ -1,10 +1,9 @@
 """Answers of a local model, checked against the text: a stand-in writes them, so that each case is certain."""
 
-from voxframe_engine.answers.context import from_text, from_transcript
+from voxframe_engine.answers import LLMQuestion, LLMRequest, from_text, from_transcript
+from voxframe_engine.answers.chat import ModelReply, without_repetition
 from voxframe_engine.answers.evidence import CheckedAnswerer
 from voxframe_engine.answers.extractive import NO_ACTIONS, NOTHING_FITS
-from voxframe_engine.answers.llm_request import LLMQuestion, LLMRequest
-from voxframe_engine.answers.model import ModelReply, without_repetition
 
 TALK = (
     "Ann: Welcome back. Last winter the bridge over the Sava was closed for thirty-five days. Ships had hit a pillar.\n"

@@ -7,9 +7,8 @@ import pytest
 from tests.benchmarks import meaning
 
 from voxframe_engine import RequestRefused
-from voxframe_engine.answers.context import from_text
+from voxframe_engine.answers import LLMQuestion, LLMRequest, from_text
 from voxframe_engine.answers.extractive import NOTHING_FITS, ExtractiveAnswerer, action_items
-from voxframe_engine.answers.llm_request import LLMQuestion, LLMRequest
 
 # Written before the code, and not looked at while it was tuned.
 UNSEEN = {

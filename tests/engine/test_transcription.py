@@ -11,9 +11,10 @@ import jiwer
 import numpy as np
 import pytest
 
+from voxframe_engine import JobFailed
 from voxframe_engine.speech import RATE
 from voxframe_engine.speech.audio import Audio
-from voxframe_engine.transcription import JobFailed, run_job
+from voxframe_engine.transcription import run_job
 
 DATA = Path(__file__).parents[2] / "data"
 pytestmark = [pytest.mark.speech, pytest.mark.long]

@@ -15,8 +15,7 @@ import requests
 from tests.engine.tiny_writer import write_model
 
 from voxframe.errors import SettingsError
-from voxframe_engine.answers import writer
-from voxframe_engine.answers.model import Cancelled, ModelFailed
+from voxframe_engine.answers import Cancelled, ModelFailed, writer
 from voxframe_engine.answers.writer import LocalModel
 
 

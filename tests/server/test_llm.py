@@ -8,7 +8,7 @@ import time
 import orjson
 import pytest
 
-from voxframe_engine.answers.context import cut
+from voxframe_engine.answers import cut
 from voxframe_server.data_dir import DataDir
 from voxframe_server.jobs.job_store import JobStore
 

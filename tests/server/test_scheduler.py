@@ -13,7 +13,7 @@ import orjson
 import pytest
 from tests.server.test_restarts import until
 
-from voxframe_engine.answers.model import Cancelled, ModelFailed
+from voxframe_engine.answers import Cancelled, ModelFailed
 from voxframe_engine.speech.engines import EngineChoice
 from voxframe_server.data_dir import sweep
 from voxframe_server.jobs import scheduler

@@ -23,7 +23,8 @@ from pathlib import Path
 from voxframe import models
 from voxframe.errors import MissingExtraError, ModelError, SettingsError
 from voxframe.settings import Secret
-from voxframe_engine.answers.model import ChatModel, ModelFailed, ModelReply, Report, unreported
+from voxframe_engine.answers import ModelFailed, Report, unreported
+from voxframe_engine.answers.chat import ChatModel, ModelReply
 
 _log = logging.getLogger("voxframe_server")
 #: Environment variable with the path of a GGUF file, or "off".

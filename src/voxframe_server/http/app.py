@@ -23,8 +23,7 @@ from voxframe._text import DEFAULT_CHARS
 from voxframe.options import FIELDS, LIST_LIMIT, STATUSES, TOKEN_SECONDS
 from voxframe.validators import shown
 from voxframe_engine import RequestRefused
-from voxframe_engine.answers.llm_request import Answerer
-from voxframe_engine.answers.model import Report
+from voxframe_engine.answers import Answerer, Report
 from voxframe_engine.answers.writer import LocalModel
 from voxframe_engine.speech import engines
 from voxframe_engine.speech.engines import DEFAULT_CHOICE, EngineChoice
@@ -140,9 +139,9 @@ def make_app(
 
 def _rewrite_by(writer: LocalModel) -> Rewrite:
     def rewrite(result: Mapping[str, Any], request: Mapping[str, Any], report: Report) -> dict[str, Any]:
-        from voxframe_engine.answers import job_texts  # its imports would double the start-up time
+        from voxframe_engine.answers.evidence import rewrite  # its imports would double the start-up time
 
-        return job_texts.rewrite(result, request, writer, report)
+        return rewrite(result, request, writer, report)
 
     return rewrite
 

@@ -21,11 +21,17 @@ from starlette.routing import Route
 
 from voxframe.options import LLM_HOURS
 from voxframe.validators import shown
-from voxframe_engine import RequestRefused
-from voxframe_engine.answers import llm_request as validation
-from voxframe_engine.answers.context import Source, from_text, from_transcript
-from voxframe_engine.answers.llm_request import Answerer, LLMRequest
-from voxframe_engine.answers.model import Cancelled, ModelFailed, Report
+from voxframe_engine import RequestRefused, answers
+from voxframe_engine.answers import (
+    Answerer,
+    Cancelled,
+    LLMRequest,
+    ModelFailed,
+    Report,
+    Source,
+    from_text,
+    from_transcript,
+)
 from voxframe_engine.answers.writer import LocalModel
 from voxframe_server.http.request_bodies import read_json, reports_unknown_fields, unknown_fields
 from voxframe_server.http.server_state import ServerState, json_response, route, server_state
@@ -112,11 +118,11 @@ def _model(request: Request) -> LLMState:
 async def generate(request: Request) -> HTTPResponse:
     """POST .../generate/{task}: generate a response and store it under its request id."""
     task = request.path_params["task"]
-    if task not in validation.TASKS:
-        raise HTTPException(404, f"there is no task {shown(task)}; there are {', '.join(validation.TASKS)}")
+    if task not in answers.TASKS:
+        raise HTTPException(404, f"there is no task {shown(task)}; there are {', '.join(answers.TASKS)}")
     body = await read_json(request)
     model, state = _model(request), server_state(request)
-    unknown = unknown_fields(f"language model: {task}", body, validation.field_names(task), validation.NESTED)
+    unknown = unknown_fields(f"language model: {task}", body, answers.field_names(task), answers.NESTED)
     progress = _Progress(task)
     with reports_unknown_fields(unknown):
         watch = create_task(_watch(request, progress))
@@ -127,7 +133,7 @@ async def generate(request: Request) -> HTTPResponse:
             )
         finally:
             watch.cancel()
-        method = {"X-Answer-Method": _QUOTED} if answer["model"] == validation.QUOTING else {}
+        method = {"X-Answer-Method": _QUOTED} if answer["model"] == answers.QUOTING else {}
         return json_response(answer, headers=unknown | method)
 
 
@@ -154,12 +160,10 @@ async def _watch(request: Request, progress: _Progress) -> None:
         progress.client_has_gone = await request.is_disconnected()
 
 
-def _generate(
-    state: ServerState, model: LLMState, task: validation.Task, body: object, report: Report
-) -> dict[str, Any]:
+def _generate(state: ServerState, model: LLMState, task: answers.Task, body: object, report: Report) -> dict[str, Any]:
     begun = time.monotonic()
     try:
-        llm_request = validation.read(task, body)
+        llm_request = answers.read_request(task, body)
         model.answerer.check(llm_request.final_model)
         sources = _sources(state, llm_request)
         answered = model.answerer.answer(llm_request, sources, report)

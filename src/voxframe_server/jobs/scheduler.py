@@ -31,7 +31,7 @@ import orjson
 from voxframe._files import write_atomic
 from voxframe._shared_files import acquire_lock, file_lock, release_lock
 from voxframe.settings import cores
-from voxframe_engine.answers.model import Cancelled, ModelFailed, Report
+from voxframe_engine.answers import Cancelled, ModelFailed, Report
 from voxframe_engine.speech.engines import DEFAULT_CHOICE, EngineChoice
 from voxframe_server.data_dir import DataDir, RetentionPolicy, sweep
 from voxframe_server.jobs.job_store import JobRecord, JobStore, Stage

@@ -197,7 +197,6 @@ class WorkerTask(TypedDict):
 
 
 def _media(task: WorkerTask, tell: Callable[..., None]) -> None:
-    from voxframe_server.jobs.worker_process import fetch
 
     limit_this_process(memory_gb=1)
     folder = DataDir(Path(task["root"])).job(task["id"])

@@ -2,8 +2,9 @@
 
 import pytest
 
-from voxframe_engine.answers.job_texts import rewrite
-from voxframe_engine.answers.model import Cancelled, ModelReply
+from voxframe_engine.answers import Cancelled
+from voxframe_engine.answers.chat import ModelReply
+from voxframe_engine.answers.evidence import rewrite
 
 BRIDGE = "Last winter the bridge over the Sava was closed for thirty-five days. Ships had hit a pillar of the bridge."
 POOL = "The swimming pool opens in May. Tickets for the pool cost four euros."

@@ -4,12 +4,9 @@ import numpy as np
 import pytest
 from tests.benchmarks import meaning
 
-from voxframe_engine.answers import answer_model
-from voxframe_engine.answers.answer_model import AnswerModel, EncodedText
-from voxframe_engine.answers.bm25 import BM25Index
-from voxframe_engine.answers.context import Line, Source, from_text
+from voxframe_engine.answers import Line, LLMQuestion, LLMRequest, Source, from_text
 from voxframe_engine.answers.extractive import NOTHING_FITS, ExtractiveAnswerer
-from voxframe_engine.answers.llm_request import LLMQuestion, LLMRequest
+from voxframe_engine.answers.ranking import AnswerModel, BM25Index, EncodedText, find_model
 
 
 class Counting:
@@ -88,7 +85,7 @@ def test_scores_are_those_of_the_formula(stub):
 
 def test_a_note_and_a_new_source_end_the_context():
     """Sentences have the same scores whether or not another source or passage stands before them."""
-    model, text = answer_model.find(), "The tower is old.\nIt leans to the left."
+    model, text = find_model(), "The tower is old.\nIt leans to the left."
     alone, _ = compared(model, "How old is the tower?", from_text(text))
     second, _ = compared(model, "How old is the tower?", from_text("Is it open?\nNo."), from_text(text))
     passage, _ = compared(model, "How old is the tower?", from_text(f"Is it open?\nNo.\n[2 call, 0:10]\n{text}"))
@@ -117,7 +114,7 @@ def test_of_a_very_long_text_the_blocks_with_words_of_the_question_are_encoded(s
 
 def test_odd_texts_are_compared():
     """Empty sentences never win; signs, a sentence of a thousand words and an endless question are no problem."""
-    model = answer_model.find()
+    model = find_model()
     texts = ["", "…", "word " * 1000, "\u200b", "It costs nine euros.", *["long " * 90] * 12]
     scores, _ = compared(model, "What does it cost?", Source([*map(Line, texts)]))
     assert scores.argmax() == texts.index("It costs nine euros.")
@@ -135,15 +132,15 @@ def test_the_end_of_a_long_sentence_is_read():
         f"{filler}{end}".split() for end in ("we had tea", "the heron nests by the weir", "it rained", *["so"] * 7)
     ]
     lines = [Line(" ".join(words[-60:])) for words in pieces]
-    scores, _ = compared(answer_model.find(), "Where does the heron nest?", Source(lines))
+    scores, _ = compared(find_model(), "Where does the heron nest?", Source(lines))
     assert scores.argmax() == 1
 
 
 def test_the_context_of_a_sentence_counts():
     """A sentence with "it" answers a question better if the sentence before it names what the question is about."""
     mill, ship = (f"The {name} was built by Jan Vos.\nIt has six sails." for name in ("mill", "ship"))
-    (_, about_it), nothing = compared(answer_model.find(), "What does the mill have?", from_text(mill))
-    (_, about_another), _ = compared(answer_model.find(), "What does the mill have?", from_text(ship))
+    (_, about_it), nothing = compared(find_model(), "What does the mill have?", from_text(mill))
+    (_, about_another), _ = compared(find_model(), "What does the mill have?", from_text(ship))
     assert about_it - nothing > -1.5 > about_another - nothing
 
 
@@ -198,7 +195,7 @@ def test_without_the_model_words_are_compared(tmp_path, monkeypatch):
     for name in ("VOXFRAME_MODEL_CACHE", "HF_HOME", "HF_HUB_CACHE"):
         monkeypatch.setenv(name, str(tmp_path))
     monkeypatch.setenv("VOXFRAME_OFFLINE", "1")
-    answer_model.find.cache_clear()
+    find_model.cache_clear()
     try:
         source = from_text("A: The ferry costs nine euros.")
         asked = LLMRequest("question-answer", questions=(LLMQuestion("What does the ferry cost?"),) * 2)
@@ -207,4 +204,4 @@ def test_without_the_model_words_are_compared(tmp_path, monkeypatch):
         assert {one["answer"] for one in answers} == {"The ferry costs nine euros."}
         assert len(told) == 1
     finally:
-        answer_model.find.cache_clear()
+        find_model.cache_clear()
