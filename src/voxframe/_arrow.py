@@ -14,13 +14,13 @@ _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
 #: The dtype of text of voxframe's tables with pandas 3.
-STR: Any = pd.StringDtype("pyarrow", na_value=np.nan)
+TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
 #: The default text dtype of pandas: str since pandas 3. Earlier versions read str from Parquet files as object.
-TEXT_DTYPE: Any = STR if pd.Series([""]).dtype == STR else np.dtype(object)
+TEXT_DTYPE: Any = TEXT if pd.Series([""]).dtype == TEXT else np.dtype(object)
 _TEXTS = (pa.string(), pa.large_string(), pa.string_view())
 #: Pandas dtypes of the Arrow types that pyarrow would convert to other dtypes.
 DTYPES: dict[pa.DataType, Any] = {
-    **(dict.fromkeys(_TEXTS, STR) if TEXT_DTYPE == STR else {}),
+    **(dict.fromkeys(_TEXTS, TEXT) if TEXT_DTYPE == TEXT else {}),
     pa.int64(): pd.Int64Dtype(),
     pa.int32(): pd.Int64Dtype(),
     pa.bool_(): pd.BooleanDtype(),

@@ -9,7 +9,7 @@ import pytest
 from tests.benchmarks import mixes
 
 import voxframe
-from voxframe.analysis.speaker_turns import TEXT
+from voxframe._arrow import TEXT
 from voxframe.corpus.detection import people_by_voice
 from voxframe.errors import AudioNotFoundError, CorpusWarning, OptionError
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from voxframe._arrow import takes_frames
+from voxframe._arrow import TEXT, takes_frames
 from voxframe._text import join_words
 from voxframe.analysis.grouping import By, key_list, ratio, with_keys
 from voxframe.analysis.recordings import keeps_recordings, uses
@@ -19,7 +19,6 @@ from voxframe.analysis.search_terms import spoken as spoken_words
 from voxframe.analysis.speaker_turns import (
     LONGEST_SILENCE_MS,
     MILLISECONDS,
-    TEXT,
     begins_spurt,
     floats,
     require,

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from voxframe._arrow import takes_frames
+from voxframe._arrow import TEXT, takes_frames
 from voxframe.analysis.recordings import distinct_names, known_names
-from voxframe.analysis.speaker_turns import TEXT, floats, require, speaker_codes
+from voxframe.analysis.speaker_turns import floats, require, speaker_codes
 from voxframe.errors import OptionError
 from voxframe.validators import listed, shown
 

@@ -8,11 +8,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from voxframe._arrow import takes_frames
+from voxframe._arrow import TEXT, takes_frames
 from voxframe.analysis.grouping import By, durations_ms, key_list, ratio, with_keys
 from voxframe.analysis.recordings import keeps_recordings, uses
 from voxframe.analysis.spans import WINDOW_S, annotate, split_spans
-from voxframe.analysis.speaker_turns import TEXT, floats, require, require_words, with_times, words_in_rows
+from voxframe.analysis.speaker_turns import floats, require, require_words, with_times, words_in_rows
 from voxframe.analysis.speech_delivery import speech_pieces
 from voxframe.errors import OptionError
 from voxframe.measures import defines

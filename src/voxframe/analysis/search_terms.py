@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from voxframe._arrow import takes_frames
+from voxframe._arrow import TEXT, takes_frames
 from voxframe._text import FUNCTION_WORDS, is_unspaced, join_words, pieces, search_form
 from voxframe.analysis.recordings import keeps_recordings, uses
-from voxframe.analysis.speaker_turns import TEXT, require
+from voxframe.analysis.speaker_turns import require
 from voxframe.errors import OptionError
 from voxframe.validators import shown
 

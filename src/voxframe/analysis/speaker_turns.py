@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from voxframe._arrow import STR, takes_frames
+from voxframe._arrow import TEXT, takes_frames
 from voxframe._text import join_words
 from voxframe.analysis.recordings import keeps_recordings, uses
 from voxframe.errors import OptionError
@@ -203,10 +203,6 @@ def begins_spurt(
     mask = np.ones(len(start), bool)
     mask[1:] = (speaker[1:] != speaker[:-1]) | (start[1:] - reach[:-1] > max_pause_ms)
     return mask
-
-
-#: The dtype of text in voxframe's tables.
-TEXT: Any = STR
 
 
 @takes_frames

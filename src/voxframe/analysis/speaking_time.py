@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
-from voxframe._arrow import takes_frames
+from voxframe._arrow import TEXT, takes_frames
 from voxframe.analysis.grouping import By, durations_ms, key_list, ratio, speakers_of, time_bin, with_keys
 from voxframe.analysis.recordings import keeps_recordings, uses
 from voxframe.analysis.spans import split_spans
@@ -15,7 +15,6 @@ from voxframe.analysis.speaker_turns import (
     LONGEST_SILENCE_MS,
     MILLISECONDS,
     SPEAKER_COLUMNS,
-    TEXT,
     begins_spurt,
     floats,
     label_names,

@@ -9,20 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from voxframe._arrow import takes_frames
+from voxframe._arrow import TEXT, takes_frames
 from voxframe._text import join_words
 from voxframe.analysis.grouping import By, ratio, with_keys
 from voxframe.analysis.recordings import keeps_recordings, uses
 from voxframe.analysis.search_terms import find_words
-from voxframe.analysis.speaker_turns import (
-    MILLISECONDS,
-    TEXT,
-    floats,
-    require,
-    require_words,
-    with_times,
-    words_in_rows,
-)
+from voxframe.analysis.speaker_turns import MILLISECONDS, floats, require, require_words, with_times, words_in_rows
 from voxframe.measures import defines
 from voxframe.validators import Number, checked
 

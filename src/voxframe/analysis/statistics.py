@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from voxframe._arrow import takes_frames
+from voxframe._arrow import TEXT, takes_frames
 from voxframe.analysis.grouping import By, group_columns, ratio, with_keys
 from voxframe.analysis.recordings import keeps_recordings
-from voxframe.analysis.speaker_turns import TEXT, floats, require
+from voxframe.analysis.speaker_turns import floats, require
 from voxframe.errors import OptionError
 from voxframe.measures import defines
 from voxframe.validators import Integer, Number, checked, shown

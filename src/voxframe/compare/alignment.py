@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from voxframe._arrow import takes_frames
+from voxframe._arrow import TEXT, takes_frames
 from voxframe._text import is_spaced, join_words, quantity, split_words
-from voxframe.analysis.speaker_turns import TEXT, floats, require, row_speakers
+from voxframe.analysis.speaker_turns import floats, require, row_speakers
 from voxframe.errors import OptionError, caller
 from voxframe.validators import Integer, checked, name_list, shown
 

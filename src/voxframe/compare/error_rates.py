@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from voxframe._arrow import takes_frames
+from voxframe._arrow import TEXT, takes_frames
 from voxframe._text import is_unspaced, quantity
 from voxframe.analysis.grouping import By, bin_keys, group_columns, key_list, ratio, time_bin
-from voxframe.analysis.speaker_turns import TEXT, floats, require, row_speakers
+from voxframe.analysis.speaker_turns import floats, require, row_speakers
 from voxframe.analysis.statistics import Bootstrap, Sums, group_number, summed
 from voxframe.compare.alignment import (
     DEFAULT,

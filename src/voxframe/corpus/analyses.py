@@ -22,8 +22,8 @@ import pyarrow as pa
 from tqdm.auto import tqdm
 
 from voxframe import errors, frames, options
+from voxframe._arrow import TEXT
 from voxframe._text import FUNCTION_WORDS, quantity
-from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus.archive import Archive, MissingTranscriptError
 from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.reading import Ids

@@ -18,9 +18,9 @@ import pandas as pd
 import pyarrow as pa
 
 from voxframe import encoder
+from voxframe._arrow import TEXT
 from voxframe._text import clock
 from voxframe.analysis.search_terms import spoken
-from voxframe.analysis.speaker_turns import TEXT
 from voxframe.errors import OptionError
 
 #: Minimum number of words: shorter matches may be chance. Quotations need fewer.

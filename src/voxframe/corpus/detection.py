@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from voxframe import models, voices
+from voxframe._arrow import TEXT
 from voxframe._files import stamp
-from voxframe.analysis.speaker_turns import TEXT, speaker_labels
+from voxframe.analysis.speaker_turns import speaker_labels
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.reading import Ids, to_frame
 from voxframe.errors import AudioError, AudioNotFoundError, CorpusWarning, OptionError

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from voxframe.analysis.speaker_turns import TEXT
+from voxframe._arrow import TEXT
 from voxframe.client.response import is_unicode
 from voxframe.corpus.annotations import checked_mapping, checked_text
 from voxframe.corpus.archive import Archive, in_session

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import pandas as pd
 
 from voxframe import encoder, frames
-from voxframe.analysis.speaker_turns import TEXT
+from voxframe._arrow import TEXT
 from voxframe.client import llm_requests
 from voxframe.client.http import NOTHING_UNDER_WAY
 from voxframe.client.llm_api import LlmReply, LlmResponse, Usage, read_response

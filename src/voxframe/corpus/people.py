@@ -14,9 +14,9 @@ import pandas as pd
 import pyarrow as pa
 
 from voxframe import analysis
-from voxframe._arrow import DTYPES, takes_frames
+from voxframe._arrow import DTYPES, TEXT, takes_frames
 from voxframe.analysis.recordings import as_a_part
-from voxframe.analysis.speaker_turns import TEXT, speaker_labels
+from voxframe.analysis.speaker_turns import speaker_labels
 from voxframe.corpus.annotations import checked_text, with_names
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.conditions import PERSON

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from voxframe.analysis.speaker_turns import TEXT
+from voxframe._arrow import TEXT
 from voxframe.corpus.annotations import SpeakerNames, checked_mapping, checked_text, fingerprints, voices_of
 from voxframe.corpus.archive import Archive, in_session
 from voxframe.corpus.detection import (

@@ -20,8 +20,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from voxframe._arrow import DTYPES
-from voxframe.analysis.speaker_turns import TEXT
+from voxframe._arrow import DTYPES, TEXT
 from voxframe.errors import CorpusError, MissingExtraError, OptionError
 from voxframe.schema import CORPUS_TABLES, DERIVED, RECORDING_COLUMNS, SPEAKER_NAME, TABLES
 from voxframe.validators import Boolean, checked, listed, shown

@@ -15,9 +15,8 @@ from xml.etree import ElementTree as ET
 
 import pandas as pd
 
-from voxframe._arrow import takes_frames
+from voxframe._arrow import TEXT, takes_frames
 from voxframe._text import join_words
-from voxframe.analysis.speaker_turns import TEXT
 from voxframe.errors import OptionError, PayloadError
 from voxframe.formats.annotation_writers import regions, tier_names
 from voxframe.formats.result import Losses

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 from pandas.api.types import union_categoricals
 
 from voxframe import accessor as _accessor  # noqa: F401  importing it adds df.vox
-from voxframe._arrow import STR, TEXT_DTYPE
+from voxframe._arrow import TEXT as STR
+from voxframe._arrow import TEXT_DTYPE
 from voxframe.frames.columns import TEXT, Arrays, from_table
 from voxframe.schema import BOOL, CORRECTED_TABLES, FLOAT, INT, STRING, TABLES, TEXT_ORIGINAL, TIMESTAMP
 

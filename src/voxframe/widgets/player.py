@@ -14,9 +14,8 @@ import numpy as np
 import pandas as pd
 import traitlets
 
-from voxframe._arrow import takes_frames
+from voxframe._arrow import TEXT, takes_frames
 from voxframe._text import clock, join_words, quantity
-from voxframe.analysis.speaker_turns import TEXT
 from voxframe.client import Client
 from voxframe.colors import color_indexes
 from voxframe.corpus import Corpus

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from voxframe._arrow import TEXT
 from voxframe.analysis.grouping import PERIODS, Calendar, periods
-from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus.metadata import names_apart
 from voxframe.corpus.search.concordance import Namer, SearchQuery, find, labelled, wanted_ranks
 from voxframe.corpus.search.index import OpenIndex

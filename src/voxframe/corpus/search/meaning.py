@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxframe import encoder, frames
+from voxframe._arrow import TEXT
 from voxframe._text import FUNCTION_WORDS, join_words
-from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.conditions import Where, expression
 from voxframe.corpus.people import named_rows
