@@ -81,7 +81,7 @@ def color_indexes(
 
     Args:
         names: Names of people, labels, groups or terms; "call · Ada" belongs to Ada.
-        named: Names by label if all are of one recording, from `voxframe.analysis.speaker_turns.label_names`.
+        named: Names by label if all are of one recording, from `voxframe.analysis.rows.label_names`.
         transcripts: Id of the transcript of each name; None for a person of several. None (default): all names are of
             one recording that has no id.
 

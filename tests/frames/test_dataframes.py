@@ -13,7 +13,7 @@ from tests.benchmarks.peers import with_json
 
 from voxframe import frames
 from voxframe._arrow import TEXT_DTYPE
-from voxframe.analysis.recordings import add_recordings
+from voxframe.analysis.rows import add_recordings
 from voxframe.schema import JOBS, RESPONSES, STREAM, TABLES, TRANSCRIPT_TABLES, Table
 
 RAW = payload(300, seed=2)

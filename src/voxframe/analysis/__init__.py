@@ -5,14 +5,12 @@ metadata, by speaker or by time bin: see `voxframe.analysis.grouping.with_keys`.
 """
 
 from voxframe.analysis.floor_transfers import turn_matrix, turn_statistics, turn_taking
-from voxframe.analysis.grouping import relative_time
-from voxframe.analysis.over_time import label_shares, pace, sentiment_over_time
+from voxframe.analysis.grouping import compare_groups, rates, relative_time
+from voxframe.analysis.over_time import annotate, label_shares, pace, sentiment_over_time, split_spans
+from voxframe.analysis.rows import turns
 from voxframe.analysis.search_terms import find_words
-from voxframe.analysis.spans import annotate, split_spans
-from voxframe.analysis.speaker_turns import turns
 from voxframe.analysis.speaking_time import balance, speech_activity, talk_time
 from voxframe.analysis.speech_delivery import delivery, low_confidence, pauses, questions
-from voxframe.analysis.statistics import compare_groups, rates
 from voxframe.analysis.vocabulary import collocations, distinctive_words, keyness, ngrams, vocabulary
 
 __all__ = [

@@ -14,16 +14,17 @@ import pandas as pd
 from voxframe._arrow import TEXT, takes_frames
 from voxframe._text import join_words
 from voxframe.analysis.grouping import By, key_list, ratio, with_keys
-from voxframe.analysis.recordings import keeps_recordings, uses
-from voxframe.analysis.search_terms import spoken as spoken_words
-from voxframe.analysis.speaker_turns import (
+from voxframe.analysis.rows import (
     LONGEST_SILENCE_MS,
     MILLISECONDS,
     begins_spurt,
     floats,
+    keeps_recordings,
     require,
+    uses,
     words_in_rows,
 )
+from voxframe.analysis.search_terms import spoken as spoken_words
 from voxframe.errors import OptionError, caller
 from voxframe.measures import defines
 from voxframe.validators import ListOf, Text, checked

@@ -21,8 +21,7 @@ import pandas as pd
 
 from voxframe._arrow import TEXT, takes_frames
 from voxframe._text import FUNCTION_WORDS, is_unspaced, join_words, pieces, search_form
-from voxframe.analysis.recordings import keeps_recordings, uses
-from voxframe.analysis.speaker_turns import require
+from voxframe.analysis.rows import keeps_recordings, require, uses
 from voxframe.errors import OptionError
 from voxframe.validators import shown
 

@@ -9,17 +9,18 @@ import pandas as pd
 
 from voxframe._arrow import TEXT, takes_frames
 from voxframe.analysis.grouping import By, durations_ms, key_list, ratio, speakers_of, time_bin, with_keys
-from voxframe.analysis.recordings import keeps_recordings, uses
-from voxframe.analysis.spans import split_spans
-from voxframe.analysis.speaker_turns import (
+from voxframe.analysis.over_time import split_spans
+from voxframe.analysis.rows import (
     LONGEST_SILENCE_MS,
     MILLISECONDS,
     SPEAKER_COLUMNS,
     begins_spurt,
     floats,
+    keeps_recordings,
     label_names,
     require,
     turns,
+    uses,
     with_times,
     words_in_rows,
 )

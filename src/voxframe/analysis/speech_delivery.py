@@ -12,9 +12,17 @@ import pandas as pd
 from voxframe._arrow import TEXT, takes_frames
 from voxframe._text import join_words
 from voxframe.analysis.grouping import By, ratio, with_keys
-from voxframe.analysis.recordings import keeps_recordings, uses
+from voxframe.analysis.rows import (
+    MILLISECONDS,
+    floats,
+    keeps_recordings,
+    require,
+    require_words,
+    uses,
+    with_times,
+    words_in_rows,
+)
 from voxframe.analysis.search_terms import find_words
-from voxframe.analysis.speaker_turns import MILLISECONDS, floats, require, require_words, with_times, words_in_rows
 from voxframe.measures import defines
 from voxframe.validators import Number, checked
 

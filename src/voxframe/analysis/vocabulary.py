@@ -17,9 +17,8 @@ import pandas as pd
 from voxframe._arrow import TEXT, takes_frames
 from voxframe._text import FUNCTION_WORDS, is_unspaced
 from voxframe.analysis.grouping import By, ratio, with_keys
-from voxframe.analysis.recordings import keeps_recordings, uses
+from voxframe.analysis.rows import floats, keeps_recordings, require, speaker_codes, uses
 from voxframe.analysis.search_terms import continued, spoken
-from voxframe.analysis.speaker_turns import floats, require, speaker_codes
 from voxframe.errors import MissingExtraError, OptionError
 from voxframe.measures import defines
 from voxframe.validators import Integer, Number, checked, name_list

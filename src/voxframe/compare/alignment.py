@@ -16,7 +16,7 @@ import pandas as pd
 
 from voxframe._arrow import TEXT, takes_frames
 from voxframe._text import is_spaced, join_words, quantity, split_words
-from voxframe.analysis.speaker_turns import floats, require, row_speakers
+from voxframe.analysis.rows import floats, require, row_speakers
 from voxframe.errors import OptionError, caller
 from voxframe.validators import Integer, checked, name_list, shown
 

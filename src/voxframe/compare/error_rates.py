@@ -17,9 +17,19 @@ import pandas as pd
 
 from voxframe._arrow import TEXT, takes_frames
 from voxframe._text import is_unspaced, quantity
-from voxframe.analysis.grouping import By, bin_keys, group_columns, key_list, ratio, time_bin
-from voxframe.analysis.speaker_turns import floats, require, row_speakers
-from voxframe.analysis.statistics import Bootstrap, Sums, group_number, summed
+from voxframe.analysis.grouping import (
+    Bootstrap,
+    By,
+    Sums,
+    bin_keys,
+    group_columns,
+    group_number,
+    key_list,
+    ratio,
+    summed,
+    time_bin,
+)
+from voxframe.analysis.rows import floats, require, row_speakers
 from voxframe.compare.alignment import (
     DEFAULT,
     EDITS,

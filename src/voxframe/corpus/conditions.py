@@ -23,7 +23,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow import types
 
-from voxframe.analysis.speaker_turns import SPEAKER_COLUMNS
+from voxframe.analysis.rows import SPEAKER_COLUMNS
 from voxframe.errors import CorpusError
 from voxframe.schema import CORPUS_TABLES
 from voxframe.validators import listed, name_list, nearest, shown, speaker_label

@@ -18,7 +18,7 @@ from tqdm.auto import tqdm
 from voxframe import models, voices
 from voxframe._arrow import TEXT
 from voxframe._files import stamp
-from voxframe.analysis.speaker_turns import speaker_labels
+from voxframe.analysis.rows import speaker_labels
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.reading import Ids, to_frame
 from voxframe.errors import AudioError, AudioNotFoundError, CorpusWarning, OptionError

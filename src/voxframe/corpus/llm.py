@@ -346,7 +346,7 @@ def _lines(archive: Archive, transcript_id: str) -> Iterator[str]:
         from voxframe.analysis import turns as grouped
 
         turns = grouped(Query(archive).table("words", transcript_id))
-    from voxframe.analysis.speaker_turns import row_speakers
+    from voxframe.analysis.rows import row_speakers
 
     for who, text in zip(row_speakers(turns), turns["text"], strict=True):
         if isinstance(text, str) and text.strip():

@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from voxframe import analysis
 from voxframe._arrow import DTYPES, TEXT, takes_frames
-from voxframe.analysis.recordings import as_a_part
-from voxframe.analysis.speaker_turns import speaker_labels
+from voxframe.analysis.rows import as_a_part, speaker_labels
 from voxframe.corpus.annotations import checked_text, with_names
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.conditions import PERSON

@@ -15,7 +15,7 @@ import pandas as pd
 
 from voxframe._arrow import takes_frames
 from voxframe._text import quantity
-from voxframe.analysis.speaker_turns import require, speaker_codes
+from voxframe.analysis.rows import require, speaker_codes
 from voxframe.errors import OptionError
 from voxframe.options import PII_POLICIES
 from voxframe.validators import name_list, nearest, shown

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from voxframe._arrow import takes_frames
 from voxframe._files import file_name, file_stems
-from voxframe.analysis.recordings import known_names
+from voxframe.analysis.rows import known_names
 from voxframe.errors import OptionError
 from voxframe.export.data_card import DataCard, name_of
 from voxframe.export.table_writer import TableWriter, arrow, text_of, with_card

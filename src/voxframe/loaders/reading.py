@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxframe import frames
-from voxframe.analysis.recordings import add_recordings
+from voxframe.analysis.rows import add_recordings
 from voxframe.corpus import Corpus
 from voxframe.corpus.annotations import with_names
 from voxframe.corpus.conditions import Where, checked

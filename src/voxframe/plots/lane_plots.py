@@ -15,8 +15,7 @@ import pandas as pd
 from voxframe import analysis
 from voxframe._arrow import takes_frames
 from voxframe._text import clock
-from voxframe.analysis.recordings import distinct_names, uses
-from voxframe.analysis.speaker_turns import floats, require, row_speakers, speaker_labels
+from voxframe.analysis.rows import distinct_names, floats, require, row_speakers, speaker_labels, uses
 from voxframe.colors import COLORS, GREY, NEGATIVE, POSITIVE, legend_colors, name_colors, themed
 from voxframe.compare.alignment import disagreements as places_of
 from voxframe.errors import OptionError

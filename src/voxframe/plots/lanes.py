@@ -17,9 +17,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from voxframe.analysis.grouping import labels_of, people_of
-from voxframe.analysis.recordings import distinct_names
-from voxframe.analysis.spans import pack
-from voxframe.analysis.speaker_turns import floats, label_names, require, speaker_codes
+from voxframe.analysis.over_time import pack
+from voxframe.analysis.rows import distinct_names, floats, label_names, require, speaker_codes
 from voxframe.colors import COLORS, GREY, Kind
 from voxframe.validators import shown
 

@@ -12,8 +12,7 @@ import pandas as pd
 from voxframe import analysis
 from voxframe._arrow import takes_frames
 from voxframe._text import quantity
-from voxframe.analysis.recordings import distinct_names, uses
-from voxframe.analysis.speaker_turns import floats, label_names, require, speaker_codes
+from voxframe.analysis.rows import distinct_names, floats, label_names, require, speaker_codes, uses
 from voxframe.colors import COLORS, GREY, NEGATIVE, POSITIVE, Kind, legend_colors, themed
 from voxframe.plots import lanes
 from voxframe.validators import Integer, Number, checked, shown

@@ -13,7 +13,7 @@ import traitlets
 from ipywidgets import widget_serialization
 
 from voxframe.analysis.grouping import recordings_of
-from voxframe.analysis.speaker_turns import require
+from voxframe.analysis.rows import require
 from voxframe.corpus import Corpus
 from voxframe.corpus.addresses import is_address, is_remote, short_name
 from voxframe.corpus.corpus import chosen_corpus

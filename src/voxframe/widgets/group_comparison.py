@@ -10,7 +10,7 @@ import pandas as pd
 from voxframe import analysis
 from voxframe._arrow import takes_frames
 from voxframe._text import clock, quantity
-from voxframe.analysis.speaker_turns import require
+from voxframe.analysis.rows import require
 from voxframe.corpus import Corpus
 from voxframe.plots.lanes import lane_values
 from voxframe.widgets.base import define_comment

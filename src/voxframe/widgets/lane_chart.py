@@ -14,7 +14,7 @@ import traitlets
 
 from voxframe._arrow import takes_frames
 from voxframe._text import clock, join_words, quantity
-from voxframe.analysis.speaker_turns import floats, label_names, require
+from voxframe.analysis.rows import floats, label_names, require
 from voxframe.colors import color_indexes
 from voxframe.corpus import Corpus
 from voxframe.plots.lane_plots import occurrences, term_lanes

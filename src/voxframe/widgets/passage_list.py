@@ -10,7 +10,7 @@ import traitlets
 
 from voxframe._arrow import takes_frames
 from voxframe._text import clock, quantity
-from voxframe.analysis.speaker_turns import require
+from voxframe.analysis.rows import require
 from voxframe.corpus import Corpus
 from voxframe.validators import name_list
 from voxframe.widgets import encoding

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import pandas as pd
 
-from voxframe.analysis.speaker_turns import label_names, speaker_labels
+from voxframe.analysis.rows import label_names, speaker_labels
 from voxframe.client.stream.audio_sources import open_source
 from voxframe.corpus import Corpus
 from voxframe.corpus.edits import redoable

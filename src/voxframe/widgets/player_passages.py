@@ -13,7 +13,7 @@ import pandas as pd
 
 from voxframe._arrow import TEXT
 from voxframe._text import SENTENCE_ENDS, is_spaced, join_words
-from voxframe.analysis.speaker_turns import require, speaker_labels
+from voxframe.analysis.rows import require, speaker_labels
 from voxframe.frames.turn_edits import TurnWord, realign
 from voxframe.schema import TEXT_ORIGINAL
 from voxframe.widgets import encoding

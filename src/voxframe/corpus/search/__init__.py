@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from voxframe._arrow import DTYPES, takes_frames
 from voxframe.analysis.grouping import people_of
-from voxframe.analysis.recordings import add_recordings
+from voxframe.analysis.rows import add_recordings
 from voxframe.corpus.archive import Archive, in_session
 from voxframe.corpus.conditions import Where, with_ids
 from voxframe.corpus.metadata import Wanted, apart, is_named, join, metadata_table, resolve, without_person
