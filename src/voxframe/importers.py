@@ -23,10 +23,10 @@ import orjson
 from voxframe._text import quantity
 from voxframe.errors import PayloadError, PayloadWarning
 from voxframe.formats import FORMATS, SUFFIXES, Format
-from voxframe.formats.documents import has_speech
+from voxframe.formats.corpora import with_speakers
 from voxframe.formats.payload import WHOLE, tracked, unread
 from voxframe.formats.rows import from_table
-from voxframe.formats.scoring import with_speakers
+from voxframe.formats.text_readers import has_speech
 from voxframe.formats.whisper import is_spoken, language_of, names_beside
 from voxframe.validators import shown
 

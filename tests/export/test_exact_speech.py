@@ -17,7 +17,7 @@ from tests.hostile import HOSTILE
 import voxframe
 from voxframe import export
 from voxframe.errors import ExportWarning
-from voxframe.formats.result import LENGTHENED, WANTED
+from voxframe.formats.writing import LENGTHENED, WANTED
 
 PAYLOADS = Path(__file__).parents[2] / "data" / "payloads"
 

@@ -17,7 +17,7 @@ from voxframe.errors import ExportWarning, MissingExtraError, PayloadWarning
 from voxframe.export import FORMATS
 from voxframe.formats import FORMATS as ALL
 from voxframe.formats import SPEECH_FORMATS, TABLE_FORMATS
-from voxframe.formats.result import PARTS, WANTED
+from voxframe.formats.writing import PARTS, WANTED
 from voxframe.schema import TRANSCRIPT_TABLES
 
 _SPOKEN = [

@@ -140,8 +140,8 @@ def test_eaf_of_pympi_is_read(tmp_path: Path) -> None:
 
 
 def test_an_eaf_with_entities_is_refused(tmp_path: Path) -> None:
-    """A document type, which could define entities, is an error."""
-    with pytest.raises(PayloadError, match="no document type"):
+    """A document type that defines entities is an error."""
+    with pytest.raises(PayloadError, match="entities of its own"):
         _load(tmp_path, "a.eaf", '<!DOCTYPE x [<!ENTITY a "b">]><ANNOTATION_DOCUMENT/>')
 
 

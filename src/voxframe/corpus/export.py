@@ -49,8 +49,7 @@ from voxframe.export.writers import (
     write_transcripts,
 )
 from voxframe.formats import TABLE_FORMATS
-from voxframe.formats.result import ExportResult, Losses
-from voxframe.formats.segments import with_turns
+from voxframe.formats.writing import ExportResult, Losses, with_turns
 from voxframe.schema import CORPUS_TABLES, RECORDING_COLUMNS, TRANSCRIPT_TABLES
 from voxframe.validators import Boolean, checked, name_list, shown
 

@@ -27,8 +27,8 @@ from voxframe.corpus.workers import BYTES_TOGETHER, TOGETHER, Result, StoringPro
 from voxframe.errors import AudioError, CorpusError, MissingExtraError, OptionError, PayloadError
 from voxframe.export.targets import CARDS, CHECKSUMS, CROISSANT
 from voxframe.formats import SUFFIXES as READ
-from voxframe.formats.datasets import dataset_files, of_folder
-from voxframe.formats.documents import is_prose
+from voxframe.formats.rows import dataset_files, of_folder
+from voxframe.formats.text_readers import is_prose
 from voxframe.frames.payloads import Head, Members, encode, head_of, members_of_payloads
 from voxframe.importers import converted, recording_of
 from voxframe.validators import shown

@@ -4,9 +4,10 @@ from voxframe.export.annotation_edits import read_edits
 from voxframe.export.delta import open_delta
 from voxframe.export.pii_masking import mask
 from voxframe.export.writers import FORMATS, write
-from voxframe.formats.annotation_writers import eaf, label_studio, label_studio_config, textgrid
-from voxframe.formats.result import ExportResult, Losses
+from voxframe.formats.corpora import label_studio, label_studio_config
 from voxframe.formats.text_writers import audacity, ctm, docx, md, rttm, srt, stm, tsv, txt, vtt
+from voxframe.formats.tiers import eaf, textgrid
+from voxframe.formats.writing import ExportResult, Losses
 
 __all__ = [
     "FORMATS",

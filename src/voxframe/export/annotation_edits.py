@@ -18,10 +18,9 @@ import pandas as pd
 from voxframe._arrow import TEXT, takes_frames
 from voxframe._text import join_words
 from voxframe.errors import OptionError, PayloadError
-from voxframe.formats.annotation_writers import regions, tier_names
-from voxframe.formats.result import Losses
-from voxframe.formats.segments import SpeechSegment, grouped, joined, whole
-from voxframe.formats.tiers import eaf_tiers, is_word_tier, speaker_of, textgrid_tiers
+from voxframe.formats.corpora import regions
+from voxframe.formats.tiers import eaf_tiers, is_word_tier, speaker_of, textgrid_tiers, tier_names
+from voxframe.formats.writing import Losses, SpeechSegment, grouped, joined, whole
 from voxframe.validators import shown
 
 _COLUMNS = {"transcript_id": TEXT, "action": TEXT, "utterance_idx": "Int64", "word_idx": "Int64", "speaker": TEXT}

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from voxframe.errors import OptionError
 from voxframe.export.targets import CARD_KEY, NULL_PARTITION, Folder, partition_folder
-from voxframe.formats.result import Losses
+from voxframe.formats.writing import Losses
 from voxframe.schema import CORPUS_TABLES, with_pandas
 
 _EMPTY_FOLDER = "empty texts in a partition column, which are read as nulls"

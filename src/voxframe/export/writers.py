@@ -19,8 +19,7 @@ from voxframe.export.data_card import DataCard, name_of
 from voxframe.export.table_writer import TableWriter, arrow, text_of, with_card
 from voxframe.export.targets import Folder, check_target, file, folder
 from voxframe.formats import SPEECH_FORMATS, SUFFIXES, TABLE_FORMATS
-from voxframe.formats.result import ExportResult, Losses, warn
-from voxframe.formats.segments import LIMITS, with_turns
+from voxframe.formats.writing import LIMITS, ExportResult, Losses, warn, with_turns
 from voxframe.validators import Boolean, checked, name_list, nearest, shown
 
 _NAMED = 3  # tables in a message

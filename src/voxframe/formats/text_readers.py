@@ -1,15 +1,15 @@
-"""Formats of text: captions and labels (SRT, WebVTT, SSA, TTML, Audacity), and turns with names and times.
+"""Formats of text: captions and labels (SRT, WebVTT, SSA, TTML, Audacity), plain text, Markdown and Word.
 
 Advanced SubStation Alpha is read by pysubs2. It reads TTML without speakers, frames and times relative to an element
-around, so TTML has a reader here.
-
-`voxframe.formats.names` has the rule for names before a text.
+around, so TTML has a reader here. `voxframe.formats.payload` has the rule for names before a text.
 """
 
 from __future__ import annotations
 
+import io
 import math
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from html import unescape
 from itertools import zip_longest
@@ -17,9 +17,22 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
 from voxframe._text import one_line
-from voxframe.errors import MissingExtraError, PayloadError
-from voxframe.formats.names import CLOCK, NAME, by_line, spellings, split_name, with_names, without_heading
-from voxframe.formats.payload import SpokenTurn, SpokenWord, from_turns, ms, xml_fields, xml_root
+from voxframe.errors import MissingExtraError, PayloadError, PayloadWarning
+from voxframe.formats.payload import (
+    CLOCK,
+    NAME,
+    SpokenTurn,
+    SpokenWord,
+    by_line,
+    from_turns,
+    ms,
+    spellings,
+    split_name,
+    with_names,
+    without_heading,
+    xml_fields,
+    xml_root,
+)
 
 # Of a fraction, which some tools leave out or write with more digits, only the milliseconds are read.
 _TIME = r"(-?(?:\d+:)?\d{1,2}:\d{2}(?:[.,]\s?\d+|:\d{3})?)"
@@ -55,7 +68,7 @@ _LABEL = re.compile(r"^-?\d+(\.\d+)?\t-?\d+(\.\d+)?(\t|\r|$)", re.MULTILINE)
 
 
 def srt(text: str, *, carry: bool = True) -> dict[str, Any]:
-    """Read SRT. Names before the text are speakers; see `voxframe.formats.names`. Tags are removed.
+    """Read SRT. Names before the text are speakers; see `voxframe.formats.payload`. Tags are removed.
 
     Source: the SubRip documentation, https://wiki.videolan.org/SubRip. A cue ends where the next one begins, so its
     text may have blank lines.
@@ -77,7 +90,7 @@ def webvtt(text: str, *, carry: bool = True) -> dict[str, Any]:
     """Read WebVTT, with the starts of words after timestamps, such as <00:01.500>.
 
     Voice tags, names before the text and names in the identifiers of cues (`12 "Ann" (3)`, as Webex writes them) are
-    speakers; see `voxframe.formats.names`. `<v ->`, as Rev writes it, is a change to an unknown speaker. Identifiers
+    speakers; see `voxframe.formats.payload`. `<v ->`, as Rev writes it, is a change to an unknown speaker. Identifiers
     and settings are kept with their cue, and other blocks (NOTE, STYLE, REGION) in "webvtt".
 
     In captions with timestamps that roll up, as those that YouTube generates, a cue begins with the lines of the cue
@@ -424,3 +437,90 @@ def _tag(element: ET.Element) -> str:
 def _plain(fields: Mapping[str, str]) -> dict[str, str]:
     """Return attributes without their namespaces."""
     return {name.rpartition("}")[2]: value for name, value in fields.items()}
+
+
+_BOLD = re.compile(r"(?:\*\*|__)(.+?)(?:\*\*|__)")
+_ESCAPE = re.compile(r"\\([^\w\s]|_)")
+_MARKS = re.compile(r"^\s*(?:#{1,6}\s+|[-*+]\s+|>\s?)")
+#: What follows a name in bold: a time in brackets or not, and a colon.
+_HEAD = re.compile(rf"\s*(?:[\[(]?\s*({CLOCK})\s*[\])]?)?\s*(:)?\s*")
+_ANY_TIME = re.compile(rf"[\[(]?\s*({CLOCK})\s*[\])]?")
+
+
+def markdown(text: str, *, carry: bool = True) -> dict[str, Any]:
+    """Read Markdown with one paragraph per turn, such as "**Ann** (0:00:01): Good day."."""
+    paragraphs = []
+    for block in re.split(r"\n\s*\n", text.replace("\r\n", "\n")):
+        line = _MARKS.sub("", one_line(block))
+        bold = _BOLD.match(line)
+        line_text = line[bold.end() :] if bold else line
+        paragraphs.append((_unescaped(bold[1]) if bold else "", _unescaped(line_text)))
+    return _of_paragraphs(paragraphs, text if not any(bold for bold, _ in paragraphs) else None, carry=carry)
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(r"\1", text)
+
+
+def has_speech(payload: Mapping[str, Any]) -> bool:
+    """Return True if a turn has a speaker or a time."""
+    return any(turn.get(name) is not None for turn in payload.get("utterances") or () for name in ("speaker", "start"))
+
+
+def is_prose(text: str) -> bool:
+    """Return True for Markdown without any speaker or time, such as notes beside transcripts."""
+    with warnings.catch_warnings(action="ignore", category=PayloadWarning):
+        return not has_speech(markdown(text))
+
+
+def read_docx(data: bytes, *, carry: bool = True) -> dict[str, Any]:
+    """Read a Word document with one paragraph per turn, and the speaker in bold at its beginning."""
+    try:
+        from docx import Document
+    except ModuleNotFoundError:
+        raise MissingExtraError("docx", "Reading .docx files") from None
+    try:
+        document = Document(io.BytesIO(data))
+    except Exception as error:  # noqa: BLE001  of zipfile, lxml and python-docx
+        raise PayloadError(f"not a Word document ({error}); check that the file is complete") from None
+    paragraphs = []
+    for paragraph in _inside(document):
+        bold, plain = "", ""
+        for run in paragraph.runs:
+            if run.bold and not plain.strip():
+                bold += run.text
+            else:
+                plain += run.text
+        paragraphs.append((bold, plain))
+    text = "\n".join(bold + plain for bold, plain in paragraphs)
+    return _of_paragraphs(paragraphs, None if any(bold.strip() for bold, _ in paragraphs) else text, carry=carry)
+
+
+def _inside(container: Any) -> Iterator[Any]:
+    """Yield the paragraphs of a document or a cell, also those in tables."""
+    for block in container.iter_inner_content():
+        if hasattr(block, "rows"):
+            cells = {cell._tc: cell for row in block.rows for cell in row.cells}  # a merged cell is there twice
+            for cell in cells.values():
+                yield from _inside(cell)
+        else:
+            yield block
+
+
+def _of_paragraphs(paragraphs: list[tuple[str, str]], text: str | None, *, carry: bool) -> dict[str, Any]:
+    """Return the payload of paragraphs with a beginning in bold, or else that of plain text."""
+    if text is not None:
+        return plain("\n".join(_unescaped(_MARKS.sub("", line)) for line in text.split("\n")), carry=carry)
+    turns = list[SpokenTurn]()
+    for bold, after_bold in paragraphs:
+        head = _HEAD.match(after_bold)
+        time = _ANY_TIME.search(bold) or (head if head and head[1] else None)
+        is_named = bold.strip() and (bold.rstrip().endswith(":") or (head and head[2]) or time)
+        if is_named or (not bold.strip() and head and head[1]):
+            name = one_line(_ANY_TIME.sub("", bold)).strip(" :-–—") or None  # noqa: RUF001
+            spoken = one_line(after_bold[head.end() if head else 0 :])
+            turns.append(SpokenTurn(spoken, ms(time[1]) if time else None, None, name))
+        elif spoken := one_line(bold + after_bold):
+            turns.append(SpokenTurn(spoken))
+    heading = without_heading(turns)
+    return heading | from_turns(turn for turn in with_names(turns, carry=carry) if turn.text)

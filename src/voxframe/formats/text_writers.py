@@ -16,9 +16,20 @@ from voxframe import _text
 from voxframe._arrow import takes_frames
 from voxframe._text import DEFAULT_CHARS, Cue, clock
 from voxframe.errors import MissingExtraError
-from voxframe.formats.names import OTHER_NAME, with_prefixes
-from voxframe.formats.result import LENGTHENED, PARTS, Losses, counted
-from voxframe.formats.segments import SpeechSegment, check_columns, grouped, token, transcripts, turns, whole
+from voxframe.formats.payload import OTHER_NAME, with_prefixes
+from voxframe.formats.writing import (
+    LENGTHENED,
+    PARTS,
+    Losses,
+    SpeechSegment,
+    check_columns,
+    counted,
+    grouped,
+    token,
+    transcripts,
+    turns,
+    whole,
+)
 from voxframe.validators import Boolean, Integer, checked
 
 _MARKUP = re.compile(r"([\\`*_\[\]<>&|~$#])")

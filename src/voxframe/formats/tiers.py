@@ -1,4 +1,4 @@
-"""Annotation formats with tiers: Praat's TextGrid and ELAN's EAF.
+"""Annotation formats with tiers: Praat's TextGrid and ELAN's EAF, read and written.
 
 A tier is of one speaker: of the participant of an EAF tier, otherwise of the name of the tier. A tier named
 "NAME words" has the words of the tier NAME; so have EAF tiers whose parent is that tier. Tiers of the Montreal Forced
@@ -6,6 +6,8 @@ Aligner are named "NAME - words" and "NAME - phones", or only "words" and "phone
 
 A tier of all words is the speech: another tier whose texts are those of the words holds them as turns, and a tier with
 other texts, such as notes, tones or gestures, is an annotation, which is kept beside the speech.
+
+Intervals of one tier must not overlap. Overlapping turns or words of one speaker are written to extra tiers, `A (2)`.
 """
 
 from __future__ import annotations
@@ -19,9 +21,13 @@ from itertools import chain, groupby
 from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
+import pandas as pd
+
+from voxframe._arrow import takes_frames
 from voxframe._text import UNSPACED, join_words, search_form
 from voxframe.errors import PayloadError
-from voxframe.formats.payload import SpokenTurn, SpokenWord, from_turns, from_words, ms, xml_fields
+from voxframe.formats.payload import SpokenTurn, SpokenWord, from_turns, from_words, ms, xml_fields, xml_root
+from voxframe.formats.writing import Losses, SpeechSegment, counted, grouped, joined, whole
 
 #: A free-standing text or number, or a comment; Praat ignores everything else.
 _TOKEN = re.compile(r'(?<!\S)(?:"((?:[^"]|"")*)"(?=\s|$)|(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)(?=\s|$)|![^\r\n]*)')
@@ -56,7 +62,7 @@ class Tier(NamedTuple):
     rows: list[tuple[str, int | None, int | None]]
 
 
-def textgrid(text: str) -> dict[str, Any]:
+def read_textgrid(text: str) -> dict[str, Any]:
     """Read a TextGrid in the long or the short text format. Source: the manual of Praat, "TextGrid file formats"."""
     return _joined(textgrid_tiers(text))
 
@@ -96,12 +102,12 @@ def _tiers_of(tokens: Sequence[Any]) -> list[Tier]:
     return tiers
 
 
-def eaf(text: str) -> dict[str, Any]:
+def read_eaf(text: str) -> dict[str, Any]:
     """Read an EAF file. Source: Max Planck Institute, "EAF Annotation Format" 3.0.
 
     A symbolic annotation has the times of the annotation that it belongs to, if it is the only one; others have none.
     """
-    root = _eaf_root(text)
+    root = xml_root(text)
     tiers = _eaf_tiers(root)
     header: dict[str, Any] = {
         part.tag.lower(): xml_fields(part) for part in root if part.tag not in ("TIER", "TIME_ORDER")
@@ -112,13 +118,7 @@ def eaf(text: str) -> dict[str, Any]:
 
 def eaf_tiers(text: str) -> list[Tier]:
     """Return the tiers of an EAF file."""
-    return _eaf_tiers(_eaf_root(text))
-
-
-def _eaf_root(text: str) -> ET.Element:
-    if "<!DOCTYPE" in text:  # its entities could fill the memory
-        raise PayloadError("an EAF file has no document type; remove <!DOCTYPE ...>")
-    return ET.fromstring(text)  # noqa: S314
+    return _eaf_tiers(xml_root(text))
 
 
 def _eaf_tiers(root: ET.Element) -> list[Tier]:
@@ -320,3 +320,208 @@ def _inside(turn: SpokenTurn, tiers: Sequence[Sequence[_Placed]]) -> list[_Place
         if search_form("".join(placed.word.text for placed in inside)) == search_form(turn.text):
             return inside
     return []
+
+
+_ALIGNMENT = "http://www.mpi.nl/tools/elan/EAFv3.0.xsd"
+_OTHER_NAMES = "names that readers take for another, such as 'Ann (2)', 'words' and 'speech'"
+_NONCHARACTERS = "texts or names with characters that XML cannot hold, written without them"
+
+
+@takes_frames
+def textgrid(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
+    """Return one transcript as a Praat TextGrid, in the long text format.
+
+    Times are in seconds; gaps are empty intervals. Segments of zero length are points in a separate tier, such as
+    `A words (points)`. Words without times appear only in the text of their turn.
+
+    Args:
+        df: Words. Longer rows, such as turns, give one tier per speaker instead of two.
+        losses: Counter for values that a TextGrid cannot hold. None (default): warn about them.
+
+    Raises:
+        OptionError: A column is missing, or there is more than one transcript.
+
+    Warns:
+        ExportWarning: A TextGrid cannot hold a value.
+    """
+    with counted(losses, "textgrid") as lost:
+        tiers = _tiers(df, "textgrid", lost, points=True)
+    end = max((1, *(s.end for tier in tiers.values() for s in tier)))
+    lines = [
+        'File type = "ooTextFile"',
+        'Object class = "TextGrid"',
+        "",
+        "xmin = 0",
+        f"xmax = {_s(end)}",
+        "tiers? <exists>",
+        f"size = {len(tiers)}",
+        "item []:",
+    ]
+    for n, (name, segments) in enumerate(tiers.items(), 1):
+        points = segments[0].start == segments[0].end
+        lines += [f"    item [{n}]:", f'        class = "{"TextTier" if points else "IntervalTier"}"']
+        lines += [f"        name = {_quoted(name)}", "        xmin = 0", f"        xmax = {_s(end)}"]
+        lines += _points(segments) if points else _intervals(segments, end)
+    return "\n".join(lines) + "\n"
+
+
+@takes_frames
+def eaf(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
+    """Return one transcript as an ELAN annotation document (EAF). Times are in milliseconds.
+
+    Words without times appear only in the text of their turn.
+
+    Args:
+        df: Words. Longer rows, such as turns, give one tier per speaker instead of two.
+        losses: Counter for values that EAF cannot hold. None (default): warn about them.
+
+    Raises:
+        OptionError: A column is missing, or there is more than one transcript.
+
+    Warns:
+        ExportWarning: EAF cannot hold a value.
+    """
+    with counted(losses, "eaf") as lost:
+        return _eaf(_tiers(df, "eaf", lost), lost)
+
+
+def _eaf(tiers: dict[str, list[SpeechSegment]], losses: Losses) -> str:
+    root = ET.Element("ANNOTATION_DOCUMENT", AUTHOR="", DATE="1970-01-01T00:00:00+00:00", FORMAT="3.0", VERSION="3.0")
+    root.set("xmlns:xsi", "http://www.w3.org/2001/XMLSchema-instance")
+    root.set("xsi:noNamespaceSchemaLocation", _ALIGNMENT)
+    ET.SubElement(root, "HEADER", MEDIA_FILE="", TIME_UNITS="milliseconds")
+    times = sorted({time for tier in tiers.values() for s in tier for time in (s.start, s.end)})
+    slots = {time: f"ts{n}" for n, time in enumerate(times, 1)}
+    order = ET.SubElement(root, "TIME_ORDER")
+    for time, slot in slots.items():
+        ET.SubElement(order, "TIME_SLOT", TIME_SLOT_ID=slot, TIME_VALUE=str(time))
+    number = 0
+    for name, segments in tiers.items():
+        tier = ET.SubElement(root, "TIER", LINGUISTIC_TYPE_REF="default-lt", TIER_ID=_xml(name, losses))
+        for s in segments:
+            number += 1
+            place = {"TIME_SLOT_REF1": slots[s.start], "TIME_SLOT_REF2": slots[s.end], "ANNOTATION_ID": f"a{number}"}
+            annotation = ET.SubElement(ET.SubElement(tier, "ANNOTATION"), "ALIGNABLE_ANNOTATION", place)
+            ET.SubElement(annotation, "ANNOTATION_VALUE").text = _xml(s.text, losses)
+    ET.SubElement(
+        root, "LINGUISTIC_TYPE", LINGUISTIC_TYPE_ID="default-lt", TIME_ALIGNABLE="true", GRAPHIC_REFERENCES="false"
+    )
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _tiers(df: pd.DataFrame, purpose: str, losses: Losses, *, points: bool = False) -> dict[str, list[SpeechSegment]]:
+    """Return the tiers by name, each sorted and without overlap.
+
+    Words give a tier of turns and a tier of words for each speaker and channel; other rows give one tier.
+
+    Args:
+        points: Put segments of zero length into separate tiers.
+    """
+    of_words = isinstance(df, pd.DataFrame) and "word_idx" in df
+    segments = whole(df, purpose, losses, untimed=of_words)
+    names = tier_names(segments, losses)
+    by_name: dict[str, list[SpeechSegment]] = {}
+    for run in grouped(segments):
+        name = names[run[0].voice, run[0].channel]
+        if of_words:
+            by_name.setdefault(name, []).append(joined(run))
+            name = f"{name} words"
+        by_name.setdefault(name, []).extend(s for s in run if s.timed)
+    used_names = set(by_name)
+    tiers: dict[str, list[SpeechSegment]] = {}
+    for name, in_tier in by_name.items():
+        lengthy = [s for s in in_tier if s.end > s.start or not points]
+        for n, layer in enumerate(_layers(lengthy)):
+            tiers[_free(name, used_names) if n else name] = layer
+        for layer in _layers([s for s in in_tier if s.end == s.start and points]):
+            tiers[_free(f"{name} (points)", used_names)] = layer
+    return tiers
+
+
+def _layers(segments: list[SpeechSegment]) -> list[list[SpeechSegment]]:
+    """Distribute segments over as few lists as possible, without overlap within a list."""
+    layers: list[list[SpeechSegment]] = []
+    for s in sorted(segments, key=lambda s: s.start):
+        layer = next((layer for layer in layers if layer[-1].end <= s.start and layer[-1].start < s.start), None)
+        if layer is None:
+            layers.append([s])
+        else:
+            layer.append(s)
+    return layers
+
+
+def _free(base: str, names: set[str]) -> str:
+    """Return the wanted name, numbered if a tier already has it, and add it to `names`."""
+    name, n = base, 1
+    while name in names:
+        n += 1
+        name = f"{base} ({n})"
+    names.add(name)
+    return name
+
+
+def tier_names(segments: list[SpeechSegment], losses: Losses | None = None) -> dict[tuple[str | None, str], str]:
+    """Return a tier name for each speaker and channel, numbered if names would clash.
+
+    Args:
+        losses: Counter for names that readers take for another: "Ann (2)", "words".
+    """
+    names: dict[tuple[str | None, str], str] = {}
+    used_names: set[str] = set()
+    for segment in segments:
+        key = (segment.voice, segment.channel)
+        if key in names:
+            continue
+        base = name = segment.voice or UNKNOWN
+        n = 1
+        while {name, f"{name} words"} & used_names:
+            n += 1
+            name = f"{base} ({n})"
+        if losses is not None and (segment.voice == UNKNOWN or (segment.voice and speaker_of(base) != base)):
+            losses[_OTHER_NAMES] += 1
+        names[key] = name
+        used_names |= {name, f"{name} words"}
+    return names
+
+
+def _intervals(segments: list[SpeechSegment], end: int) -> list[str]:
+    """Return the lines of an interval tier, with empty intervals in the gaps."""
+    intervals, at = [], 0
+    for s in segments:
+        if s.start > at:
+            intervals.append((at, s.start, ""))
+        intervals.append((s.start, s.end, s.text))
+        at = s.end
+    if at < end:
+        intervals.append((at, end, ""))
+    lines = [f"        intervals: size = {len(intervals)}"]
+    for n, (start, stop, text) in enumerate(intervals, 1):
+        lines += [f"        intervals [{n}]:", f"            xmin = {_s(start)}", f"            xmax = {_s(stop)}"]
+        lines.append(f"            text = {_quoted(text)}")
+    return lines
+
+
+def _points(segments: list[SpeechSegment]) -> list[str]:
+    """Return the lines of a point tier."""
+    lines = [f"        points: size = {len(segments)}"]
+    for n, s in enumerate(segments, 1):
+        lines += [f"        points [{n}]:", f"            number = {_s(s.start)}"]
+        lines.append(f"            mark = {_quoted(s.text)}")
+    return lines
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _xml(text: str, losses: Losses) -> str:
+    """Return the text without U+FFFE and U+FFFF, the only characters left that XML cannot hold."""
+    cleaned = text.replace("\ufffe", "").replace("\uffff", "")
+    if cleaned != text:
+        losses[_NONCHARACTERS] += 1
+    return cleaned
+
+
+def _s(ms: int) -> str:
+    return f"{ms / 1000:.3f}"

@@ -23,7 +23,7 @@ from voxframe.corpus import Corpus
 from voxframe.corpus.importing import ENDINGS, contents, files_at, is_payload_file, name_fetched
 from voxframe.corpus.store import FINAL, View
 from voxframe.errors import PayloadError, caller
-from voxframe.formats.datasets import dataset_files, of_folder
+from voxframe.formats.rows import dataset_files, of_folder
 from voxframe.frames.payloads import encode
 from voxframe.schema import CORPUS_TABLES
 
