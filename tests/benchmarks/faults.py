@@ -6,7 +6,7 @@ from pathlib import Path
 from unittest import mock
 
 from tests.corpus import torture
-from voxframe.corpus.batch import reconcile
+from voxframe.corpus.batch import sync
 
 
 def main(arguments: list[str]) -> int:
@@ -18,7 +18,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args(arguments)
     bad = 0
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(reconcile, "SETTLE_S", torture.SETTLE_S):
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(sync, "SETTLE_S", torture.SETTLE_S):
         faults = torture.under_faults(Path(folder, "faults"), recordings=given.recordings, rate=0.2, seed=given.seed)
         bad += _print(f"{faults.faults.total()} faults", faults)
         print("  " + ", ".join(f"{kind} {count}" for kind, count in sorted(faults.faults.items())))

@@ -27,10 +27,10 @@ import pyarrow as pa
 
 from tests.benchmarks.one_core import one_core
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.row_reading import Located
 from voxframe.corpus.search import RowFilter, Search
 from voxframe.corpus.search.concordance import SearchQuery
 from voxframe.corpus.tables import NewMember
+from voxframe.corpus.views import Located
 from voxframe.schema import WORDS
 
 #: Milliseconds, 99th percentile.

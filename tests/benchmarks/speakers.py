@@ -24,7 +24,7 @@ import pandas as pd
 from tests.benchmarks import mixes
 from tests.benchmarks.mixes import RATE, Samples, Turn
 from voxframe.compare import diarization_error_rate
-from voxframe.corpus.detection import THRESHOLD
+from voxframe.corpus.speakers import THRESHOLD
 from voxframe.voices import diarization
 from voxframe.voices.diarization import Span
 

@@ -1,6 +1,6 @@
 import pytest
 
-from voxframe.corpus.addresses import canonical, is_address, is_remote, marked, unmarked, unsigned
+from voxframe.corpus.job import canonical, is_address, is_remote, marked, unmarked, unsigned
 
 BASE = "https://b.example/dir/a%20b.mp3"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import voxframe
-from voxframe.corpus.citations import NumberedPassage, cite
+from voxframe.corpus.llm import NumberedPassage, cite
 from voxframe_engine.answers import from_text
 
 TALKS = {

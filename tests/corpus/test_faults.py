@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from tests.corpus import torture
 
-from voxframe.corpus.batch import reconcile
+from voxframe.corpus.batch import sync
 
 pytestmark = pytest.mark.long
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.long
 @pytest.fixture(autouse=True)
 def settled_soon(monkeypatch) -> None:
     """Requests arrive soon: the faulty service is never late for longer."""
-    monkeypatch.setattr(reconcile, "SETTLE_S", torture.SETTLE_S)
+    monkeypatch.setattr(sync, "SETTLE_S", torture.SETTLE_S)
 
 
 def test_under_faults_nothing_is_lost_or_sent_twice(tmp_path: Path) -> None:

@@ -15,9 +15,8 @@ from voxframe.corpus import catalog
 from voxframe.corpus.batch.media import identify
 from voxframe.corpus.catalog import Catalog
 from voxframe.corpus.job import Job, new_job
-from voxframe.corpus.ledger import Ledger
+from voxframe.corpus.ledger import Ledger, service_name
 from voxframe.corpus.metadata import jobs_frame
-from voxframe.corpus.services import service_name
 from voxframe.corpus.store import Store
 from voxframe.errors import CorpusError
 from voxframe.options import check

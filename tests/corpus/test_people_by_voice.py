@@ -10,7 +10,7 @@ from tests.benchmarks import mixes
 
 import voxframe
 from voxframe._arrow import TEXT
-from voxframe.corpus.detection import people_by_voice
+from voxframe.corpus.speakers import people_by_voice
 from voxframe.errors import AudioNotFoundError, CorpusWarning, OptionError
 
 

@@ -15,7 +15,7 @@ from tests.corpus.conftest import payload
 
 import voxframe
 from voxframe.client.llm_api import LlmResponse, Usage
-from voxframe.corpus.batch import reconcile
+from voxframe.corpus.batch import sync
 from voxframe.errors import CorpusWarning
 
 SHOWN = ["key", "source", "service", "state", "transcript_id", "attempts", "error", "audio_duration_s", "customer"]
@@ -109,7 +109,7 @@ def test_jobs_whose_answer_was_lost_are_found_without_a_ledger(peer, client, cor
     peer.cut_submissions, peer.lagging = 6, True
     submit(corpus, client, folder)
     lose(corpus._ledger.path)
-    monkeypatch.setattr(reconcile, "SETTLE_S", 0)
+    monkeypatch.setattr(sync, "SETTLE_S", 0)
     with pytest.warns(CorpusWarning, match="rebuilt"):
         assert submit(corpus, client, folder).uncertain == 6
     peer.catch_up()

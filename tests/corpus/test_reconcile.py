@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import voxframe
-from voxframe.corpus.batch import reconcile
-from voxframe.corpus.batch.reconcile import contradicts
+from voxframe.corpus.batch import sync
+from voxframe.corpus.batch.sync import contradicts
 from voxframe.corpus.job import Job, new_job
 from voxframe.options import check
 
@@ -16,7 +16,7 @@ from voxframe.options import check
 @pytest.fixture(autouse=True)
 def settled(monkeypatch) -> None:
     """A request needs no time to arrive."""
-    monkeypatch.setattr(reconcile, "SETTLE_S", 0)
+    monkeypatch.setattr(sync, "SETTLE_S", 0)
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_a_list_shorter_than_its_total_settles_nothing(peer, client, corpus, cal
 
 def test_a_clock_set_forward_or_back_settles_nothing(peer, client, corpus, calls, monkeypatch) -> None:
     """A request may still arrive unless both the date and the monotonic clock show that it had time."""
-    monkeypatch.setattr(reconcile, "SETTLE_S", 60)
+    monkeypatch.setattr(sync, "SETTLE_S", 60)
     peer.drop_submissions = 1
     corpus.submit(calls[:2], client=client, concurrency=1)
     lost = next(job for job in corpus._ledger.jobs() if job.state == "uncertain")

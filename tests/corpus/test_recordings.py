@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import voxframe
-from voxframe.corpus.addresses import short_name
 from voxframe.corpus.importing import payload_stem
+from voxframe.corpus.job import short_name
 from voxframe.errors import CorpusError, CorpusWarning, OptionError
 
 

@@ -15,8 +15,7 @@ from voxframe import frames
 from voxframe.analysis.search_terms import spoken
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.search import index
-from voxframe.corpus.search.concordance import SearchQuery, find_in_context
-from voxframe.corpus.search.counts import counts
+from voxframe.corpus.search.concordance import SearchQuery, counts, find_in_context
 from voxframe.corpus.search.segment import spoken_of_all
 
 # What each word is compared as, by hand.

@@ -7,8 +7,7 @@ import pytest
 import zstandard
 
 from voxframe._files import write_atomic
-from voxframe.corpus.opening import decompress
-from voxframe.corpus.store import Store
+from voxframe.corpus.store import Store, decompress
 from voxframe.errors import CorpusError
 
 _RAW = b'{"id": "t1", "text": "caf\xc3\xa9"}'

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import voxframe
-from voxframe.corpus.batch import reconcile
+from voxframe.corpus.batch import sync
 from voxframe.errors import (
     AudioError,
     AudioNotFoundError,
@@ -337,7 +337,7 @@ def test_a_request_that_never_arrived_is_sent_again(peer, client, corpus, folder
     """After enough time, and once a later job is listed, the request is sent again."""
     peer.drop_submissions = 1
     corpus.submit(folder, client=client, concurrency=1)
-    monkeypatch.setattr(reconcile, "SETTLE_S", 0)
+    monkeypatch.setattr(sync, "SETTLE_S", 0)
     done = corpus.sync(client=client)
     assert (done.uncertain, done.pending) == (0, 1)
     assert corpus.submit(folder, client=client).sent == 1
@@ -348,7 +348,7 @@ def test_a_list_without_known_urls_settles_nothing(peer, client, corpus, folder:
     """Another account's list, or a service that changes URLs, leaves a lost job uncertain."""
     peer.drop_submissions = 1
     corpus.submit(folder, client=client, concurrency=1)
-    monkeypatch.setattr(reconcile, "SETTLE_S", 0)
+    monkeypatch.setattr(sync, "SETTLE_S", 0)
     peer.audio_urls = {}
     assert corpus.sync(client=client).uncertain == 1
     assert corpus.submit(folder, client=client).sent == 0
@@ -356,7 +356,7 @@ def test_a_list_without_known_urls_settles_nothing(peer, client, corpus, folder:
 
 def test_the_last_job_stays_uncertain(peer, client, corpus, folder: Path, monkeypatch) -> None:
     """If no later job is listed, the list may be outdated."""
-    monkeypatch.setattr(reconcile, "SETTLE_S", 0)
+    monkeypatch.setattr(sync, "SETTLE_S", 0)
     corpus.submit(folder / "0.mp3", client=client)
     peer.drop_submissions = 1
     corpus.submit(folder / "1.mp3", client=client)
@@ -377,7 +377,7 @@ def test_a_recent_request_stays_uncertain(peer, client, corpus, folder: Path) ->
 
 def test_the_embedded_server_is_asked_again(peer, client, corpus, folder: Path, monkeypatch) -> None:
     """It charges nothing, so requests that may have been lost are sent again."""
-    monkeypatch.setattr("voxframe.corpus.services.is_embedded", lambda url: True)
+    monkeypatch.setattr("voxframe.corpus.ledger.is_embedded", lambda url: True)
     corpus.submit(folder / "0.mp3", client=client)
     job = corpus._ledger.jobs()[0]
     corpus._ledger.save(job, state="submitting", address="gone", transcript_id=None)

@@ -19,9 +19,9 @@ from tests.corpus.conftest import export, forget_until, raw_file, table_files
 
 import voxframe
 from voxframe.corpus import query
-from voxframe.corpus.row_reading import Located, in_order
 from voxframe.corpus.store import View
 from voxframe.corpus.tables import NewMember, NewPart, Tables, to_merge
+from voxframe.corpus.views import Located, in_order
 from voxframe.errors import CorpusError, CorpusWarning
 from voxframe.schema import TABLES
 

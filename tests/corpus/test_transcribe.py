@@ -120,7 +120,7 @@ def test_a_killed_submission_is_uncertain(peer, client, corpus, recording: Path)
 
 def test_the_embedded_server_needs_no_force(peer, client, corpus, recording: Path, monkeypatch) -> None:
     """On the embedded server, a request that may have been lost is sent again."""
-    monkeypatch.setattr("voxframe.corpus.services.is_embedded", lambda url: True)
+    monkeypatch.setattr("voxframe.corpus.ledger.is_embedded", lambda url: True)
     peer.drop_submissions = 1
     assert corpus.transcribe(recording, client=client) == "t1"
     assert peer.count("POST /v2/transcript") == 2

@@ -13,7 +13,7 @@ import zstandard
 from tests.corpus.conftest import payload, raw_file
 
 import voxframe
-from voxframe.corpus import opening
+from voxframe.corpus import store
 from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError
 
 
@@ -171,11 +171,11 @@ def test_what_is_read_has_a_limit(tmp_path: Path) -> None:
     """A file, and what a frame expands to, may have as many bytes as the limit, and no more."""
     path = tmp_path / "file"
     path.write_bytes(b"x" * 100)
-    assert opening.read_file(path, 100) == b"x" * 100
+    assert store.read_file(path, 100) == b"x" * 100
     with pytest.raises(DamagedFileError, match="at most 99"):
-        opening.read_file(path, 99)
+        store.read_file(path, 99)
     stream = zstandard.ZstdCompressor().compressobj()
     for frame in (zstandard.compress(b"x" * 100), stream.compress(b"x" * 100) + stream.flush()):
-        assert opening.decompress(frame, 100) == b"x" * 100
+        assert store.decompress(frame, 100) == b"x" * 100
         with pytest.raises(zstandard.ZstdError, match="more than 99 bytes"):
-            opening.decompress(frame, 99)
+            store.decompress(frame, 99)

@@ -24,7 +24,7 @@ import requests
 import voxframe
 from voxframe import settings
 from voxframe.client.http import Transport
-from voxframe.corpus.batch import reconcile
+from voxframe.corpus.batch import sync
 from voxframe.errors import CorpusError, PayloadError, ServiceError
 
 #: In place of the 120 s of a real service: longer than the faulty one is silent, or late.
@@ -238,7 +238,7 @@ def main() -> None:
     kind, path, *rest = sys.argv[1:]
     corpus = voxframe.Corpus(path)
     if kind == "batch":
-        reconcile.SETTLE_S = SETTLE_S
+        sync.SETTLE_S = SETTLE_S
         client = client_of(rest[0])
         print("at work", flush=True)
         while True:

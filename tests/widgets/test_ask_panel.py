@@ -8,8 +8,7 @@ import pytest
 
 import voxframe
 from voxframe.client.llm_api import LlmReply
-from voxframe.corpus.citations import NumberedPassage, citations, cite
-from voxframe.corpus.llm import Answers
+from voxframe.corpus.llm import Answers, NumberedPassage, citations, cite
 from voxframe.errors import NotFoundError
 from voxframe.widgets import AskPanel
 

@@ -17,7 +17,7 @@ from voxframe._text import clock
 from voxframe.cli.console import SpeakersOption, columns, plain, shorten, summary
 from voxframe.cli.transcription import check_audio
 from voxframe.corpus import Corpus
-from voxframe.corpus.addresses import is_address
+from voxframe.corpus.job import is_address
 from voxframe.errors import OptionError, TranscriptError
 from voxframe.loaders import load_paragraphs, load_sentences
 from voxframe.options import TranscriptOptions

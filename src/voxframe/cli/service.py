@@ -18,7 +18,7 @@ from voxframe.cli.console import CorpusOption, Output, note, open_corpus, plain,
 from voxframe.client import connect
 from voxframe.client.progress import is_interactive
 from voxframe.corpus import Corpus
-from voxframe.corpus.addresses import short_name
+from voxframe.corpus.job import short_name
 from voxframe.errors import AudioNotFoundError, OptionError
 from voxframe.settings import resolve
 

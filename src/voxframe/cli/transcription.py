@@ -24,9 +24,9 @@ from voxframe.cli.console import (
 )
 from voxframe.client import connect
 from voxframe.corpus import Corpus
-from voxframe.corpus.addresses import is_address, is_remote
 from voxframe.corpus.batch.media import SOURCE_COLUMNS, Recordings
 from voxframe.corpus.batch.submit import CONCURRENCY, BatchResult
+from voxframe.corpus.job import is_address, is_remote
 from voxframe.dictionary import describe, describe_option
 from voxframe.errors import AudioError, AudioNotFoundError, CorpusError, OptionError
 from voxframe.loaders import load_paragraphs, load_sentences, load_transcripts

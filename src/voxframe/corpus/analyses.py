@@ -26,7 +26,7 @@ from voxframe._arrow import TEXT
 from voxframe._text import FUNCTION_WORDS, quantity
 from voxframe.corpus.archive import Archive, MissingTranscriptError
 from voxframe.corpus.catalog import clear_errors
-from voxframe.corpus.reading import Ids
+from voxframe.corpus.ledger import Ids
 from voxframe.errors import CorpusError, CorpusWarning, MissingExtraError, OptionError, PayloadError, caller
 from voxframe.frames.corrected import TURN_TABLES, correct_tables
 from voxframe.frames.payloads import with_fields

@@ -67,7 +67,7 @@ class NameLog:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        #: The names that still apply, and what they depend on, by transcript id; see `names.py`.
+        #: The names that still apply, and what they depend on, by transcript id; see `people.py`.
         self.valid: dict[str, tuple[tuple[object, ...], SpeakerNames]] = {}
 
     def get(self, transcript_id: str) -> SpeakerNames:

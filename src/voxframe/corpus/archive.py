@@ -18,9 +18,7 @@ from voxframe import frames
 from voxframe.corpus.annotations import EditLog, NameLog
 from voxframe.corpus.catalog import Catalog, Writing, clear_errors
 from voxframe.corpus.job import Job, record_of
-from voxframe.corpus.ledger import Ledger
-from voxframe.corpus.recordings import RecordingNames
-from voxframe.corpus.row_reading import DAMAGE, Located, assemble, runs_of
+from voxframe.corpus.ledger import Ledger, RecordingNames
 from voxframe.corpus.store import EXPORTS, UNFINISHED, Store, Stored, View, check_writable
 from voxframe.corpus.tables import (
     KINDS,
@@ -35,6 +33,7 @@ from voxframe.corpus.tables import (
     kinds_of,
     new_member,
 )
+from voxframe.corpus.views import DAMAGE, Located, assemble, runs_of
 from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, NewerCorpusError, PayloadError, caller
 from voxframe.frames import derived_passages
 from voxframe.frames.corrected import TURN_TABLES, correct_tables, with_original
@@ -43,7 +42,7 @@ from voxframe.schema import SCHEMA_VERSION, TRANSCRIPT_TABLES
 from voxframe.validators import listed, nearest, shown
 
 if TYPE_CHECKING:
-    from voxframe.corpus.reading import Ids
+    from voxframe.corpus.ledger import Ids
 
 T = TypeVar("T")
 _Method = TypeVar("_Method", bound=Callable[..., Any])

@@ -28,10 +28,8 @@ from typing import Any, NamedTuple
 from voxframe._files import hidden_path, private_folder, put_in_place
 from voxframe._shared_files import file_lock, open_sqlite
 from voxframe._text import quantity
-from voxframe.corpus import older_layout
-from voxframe.corpus.addresses import job_stem
-from voxframe.corpus.job import JOB_COLUMNS, Job, job_of, merged, progress, record_of
-from voxframe.corpus.records import Record, Records, encoded
+from voxframe.corpus.job import JOB_COLUMNS, Job, job_of, job_stem, merged, progress, record_of
+from voxframe.corpus.records import Record, Records, encoded, has_older_layout, older_rows, remove_older_layout
 from voxframe.corpus.store import Store, check_writable, is_writable
 from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, VoxframeError
 
@@ -520,7 +518,7 @@ class Catalog:
         return not head or (head.startswith(b"SQLite format 3\0") and int.from_bytes(head[60:64]) != _VERSION)
 
     def _has_content(self) -> bool:
-        return self.records.folder.is_dir() or (self.root / "raw").is_dir() or older_layout.is_there(self.root)
+        return self.records.folder.is_dir() or (self.root / "raw").is_dir() or has_older_layout(self.root)
 
     def _make_again(self, *, warn: bool) -> None:
         with self.lock("catalog"):
@@ -542,11 +540,11 @@ class Catalog:
         self._end_session()
         hidden = hidden_path(self.path)
         try:
-            if older_layout.is_there(self.root):
+            if has_older_layout(self.root):
                 self.records.append(
-                    encoded({"table": name, "row": row}) for name, row in older_layout.rows(self.root, _rows_of_ledger)
+                    encoded({"table": name, "row": row}) for name, row in older_rows(self.root, _rows_of_ledger)
                 )
-                older_layout.remove(self.root)  # before there is a catalog: repeated later, it would undo later changes
+                remove_older_layout(self.root)  # before there is a catalog: repeated later, it would undo later changes
             os.close(os.open(hidden, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             with contextlib.closing(_with_sums(open_sqlite(hidden, "rw", isolation_level=None))) as db:
                 self._fill(db)

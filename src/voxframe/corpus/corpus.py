@@ -21,15 +21,13 @@ from voxframe.corpus.batch import Batch
 from voxframe.corpus.conditions import Where, with_ids
 from voxframe.corpus.edits import Corrections
 from voxframe.corpus.export import Exporter, Publisher, apply_edits
-from voxframe.corpus.ledger import Ledger
+from voxframe.corpus.ledger import DefaultClient, Ledger, identifiers
 from voxframe.corpus.llm import Answers, Llm, Refresh, Selection
 from voxframe.corpus.metadata import Metadata, Wanted, wanted_names
 from voxframe.corpus.people import seen_together
 from voxframe.corpus.query import Query, dask_frame
 from voxframe.corpus.raw import Raw
-from voxframe.corpus.reading import identifiers
 from voxframe.corpus.search import Search
-from voxframe.corpus.services import DefaultClient
 from voxframe.corpus.snapshots import Snapshots
 from voxframe.corpus.speakers import Speakers
 from voxframe.errors import CorpusError, OptionError

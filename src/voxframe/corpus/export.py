@@ -23,11 +23,10 @@ from voxframe.corpus.archive import Archive, changing, view_of
 from voxframe.corpus.conditions import PERSON
 from voxframe.corpus.edits import Corrections
 from voxframe.corpus.job import Job
-from voxframe.corpus.ledger import Ledger
+from voxframe.corpus.ledger import EMBEDDED, Ledger
 from voxframe.corpus.metadata import Wanted, apart, chosen, join, metadata_table, wanted_names, without_person
 from voxframe.corpus.people import all_people
 from voxframe.corpus.query import Query
-from voxframe.corpus.services import EMBEDDED
 from voxframe.corpus.speakers import Speakers
 from voxframe.corpus.store import View
 from voxframe.errors import CorpusWarning, ExportError, OptionError, caller

@@ -20,8 +20,8 @@ from voxframe._text import quantity, storable
 from voxframe.client.progress import Progress
 from voxframe.client.response import as_path
 from voxframe.client.transcript import Transcript
-from voxframe.corpus.addresses import EXTENSIONS, canonical, is_address, short_name, tidy, unmarked
 from voxframe.corpus.archive import Archive
+from voxframe.corpus.job import EXTENSIONS, canonical, is_address, short_name, tidy, unmarked
 from voxframe.corpus.store import UNFINISHED, check_writable
 from voxframe.corpus.workers import BYTES_TOGETHER, TOGETHER, Result, StoringProcesses, Task
 from voxframe.errors import AudioError, CorpusError, MissingExtraError, OptionError, PayloadError

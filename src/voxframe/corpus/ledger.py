@@ -1,7 +1,7 @@
 """The ledger of a corpus, so that nothing is submitted or paid for twice.
 
-It holds every job with its state, and the responses of services by request: exports of transcripts and language-model
-responses.
+It holds every job with its state, the names of recordings, and the responses of services by request: exports of
+transcripts and language-model responses.
 """
 
 from __future__ import annotations
@@ -12,12 +12,39 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
-from voxframe.corpus.addresses import job_stem
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voxframe._text import masked, storable
+from voxframe.client.embedded import is_embedded
 from voxframe.corpus.catalog import Catalog, NameGiver, Writing
-from voxframe.corpus.job import JOB_COLUMNS, PENDING, Job, State, merged, now, parse_row, parse_time, record_of
-from voxframe.corpus.store import is_writable
+from voxframe.corpus.job import (
+    JOB_COLUMNS,
+    PENDING,
+    Job,
+    State,
+    canonical,
+    job_stem,
+    merged,
+    now,
+    parse_row,
+    parse_time,
+    record_of,
+)
+from voxframe.corpus.store import Store, is_writable
+from voxframe.errors import CorpusError, OptionError
+from voxframe.schema import CORPUS_TABLES, RECORDING_COLUMNS
+from voxframe.settings import resolve
+from voxframe.validators import shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from voxframe.client import Client
+
 
 _RECORDINGS = (
     "SELECT transcript_id, recording, source FROM recordings "
@@ -25,6 +52,10 @@ _RECORDINGS = (
 )
 _RECORD = ("transcript_id", "recording", "source", "audio")
 _AMONG = "IN (SELECT value FROM json_each(?))"
+
+
+#: Transcripts: an id or an object with an `id`, an iterable of these, or a DataFrame with a column `transcript_id`.
+Ids: TypeAlias = "str | Iterable[str] | pd.DataFrame"
 
 
 @dataclass(frozen=True)
@@ -307,3 +338,157 @@ def _ordered(tx: Writing, jobs: Iterable[Job]) -> list[Job]:
         else:
             ordered.append(job)
     return ordered
+
+
+_ID = "transcript_id"
+_FEW = 500  # transcripts that are looked up one by one
+
+
+class RecordingNames:
+    """Names and sources of recordings. Those of the same corpus are equal, and a copy reads the files itself.
+
+    A transcript without a name, such as one from `corpus.raw.put`, has its id as the name of its recording.
+    """
+
+    def __init__(self, store: Store, ledger: Ledger) -> None:
+        self._store, self._ledger = store, ledger
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RecordingNames) and self._store.root == other._store.root
+
+    def __hash__(self) -> int:
+        return hash(self._store.root)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _of_corpus, (self._store.root,)
+
+    def table(self, ids: Sequence[str]) -> pa.Table:
+        """Return `transcript_id`, `recording` and `source` of transcripts. Passwords in URLs are masked."""
+        names, sources = self._ledger.recordings(ids if len(ids) < _FEW else None)
+        masked_sources = [source and masked(source) for source in map(sources.get, ids)]
+        columns = [ids, [names.get(transcript_id, transcript_id) for transcript_id in ids], masked_sources]
+        return pa.table([pa.array(values, pa.string()) for values in columns], names=[_ID, *RECORDING_COLUMNS])
+
+    def names(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return the names of the recordings of transcripts, by id."""
+        return dict(zip(ids, self.table(ids)["recording"].to_pylist(), strict=True))
+
+    def add_to(self, table: pa.Table, name: str) -> pa.Table:
+        """Return a table with those of the columns `recording` and `source` that it has in a corpus."""
+        missing = [n for n in RECORDING_COLUMNS if n in CORPUS_TABLES[name].names and n not in table.column_names]
+        if not missing or _ID not in table.column_names:
+            return table
+        ids = table[_ID].unique().to_pylist()
+        about = self.table(ids)
+        rows = pc.index_in(table[_ID], about[_ID].combine_chunks())
+        place = table.column_names.index(_ID) + 1
+        for column in reversed(missing):
+            unnamed = column == RECORDING_COLUMNS[0] and about[column].equals(about[_ID])
+            table = table.add_column(place, column, table[_ID] if unnamed else about[column].take(rows))
+        return table
+
+    def ids(self, items: Ids) -> list[str]:
+        """Return transcript ids, in their order and without duplicates, of ids or names of recordings."""
+        texts = identifiers(items)
+        here = set(self._store.ids()) if len(texts) > _FEW else ()  # one listing instead of a look for each file
+        return list(dict.fromkeys(text if text in here else self.id(text) for text in texts))
+
+    def id(self, text: str) -> str:
+        """Return the id of a transcript, given the id or the name of its recording; an unknown text as it is."""
+        return one_id(text, lambda text: self._store.has(text, "transcript"), self.with_name)
+
+    def with_name(self, name: str) -> list[str]:
+        """Return the ids of the transcripts of the recordings with a name, of jobs that are not finished, too."""
+        return self._ledger.with_recording(storable(name))
+
+
+def _of_corpus(root: Path) -> RecordingNames:
+    store = Store(root)
+    return RecordingNames(store, Ledger(Catalog(root, store)))
+
+
+def identifiers(ids: Ids) -> list[str]:
+    """Return transcript ids as a list without duplicates, in their order."""
+    import pandas as pd  # another process that stores payloads needs none
+
+    from voxframe._arrow import as_pandas
+
+    ids = as_pandas(ids)
+    if isinstance(ids, pd.DataFrame):
+        if "transcript_id" not in ids.columns:
+            raise CorpusError("the DataFrame has no column transcript_id; pass one that has it, or a list of ids")
+        ids = ids["transcript_id"]
+    several = ids if isinstance(ids, Iterable) and not isinstance(ids, str | bytes) else [ids]
+    texts = [getattr(item, "id", item) for item in several]
+    if odd := [item for item in texts if not isinstance(item, str)]:
+        raise CorpusError(
+            f"{shown(odd[0])} is not the id of a transcript; leave it out (a job that was not sent has none: "
+            "jobs()['transcript_id'].dropna())"
+        )
+    return list(dict.fromkeys(texts))
+
+
+def one_id(text: str, is_id: Callable[[str], bool], with_name: Callable[[str], list[str]]) -> str:
+    """Return the id of a transcript, given the id or the name of its recording. An unknown text is returned as is."""
+    if not isinstance(text, str):
+        raise CorpusError(
+            "a transcript is named by one text, its id or the name of its recording, not by "
+            f"{shown(text)}; Corpus.ids() lists the ids, and Corpus.table reads several transcripts"
+        )
+    text = storable(text)  # SQLite and Arrow cannot hold a lone surrogate, and no id or name has one
+    if not text or is_id(text):
+        return text
+    ids = with_name(text)
+    if len(ids) > 1 and text not in ids:
+        raise CorpusError(
+            f"the recording {text!r} has {len(ids)} transcripts: {', '.join(ids)}. Pass one of these ids; "
+            "Corpus.jobs() shows the options of each"
+        )
+    return ids[0] if len(ids) == 1 else text
+
+
+#: Name of the embedded server in the ledger, whatever its port.
+EMBEDDED = "embedded"
+
+
+def check_client(client: object, needed: str = "base_url") -> None:
+    """Check that a client, or None, was given."""
+    if client is not None and not hasattr(client, needed):
+        raise OptionError(f"client must be the result of voxframe.connect(), not of type {type(client).__name__}")
+
+
+def service_name(client: Client | None) -> str:
+    """Return the name of a client's service in the ledger. None: the service that `voxframe.connect()` would use."""
+    check_client(client)
+    address = resolve().base_url if client is None else client.base_url
+    return EMBEDDED if address is None or (client is not None and is_embedded(address)) else canonical(address)
+
+
+@runtime_checkable
+class ReadsElsewhere(Protocol):
+    """A client that reads recordings in other processes, for example on other machines."""
+
+    def hash_recordings(self, sources: Sequence[str], ledger: Ledger) -> None:
+        """Add the hashes of files to a ledger."""
+
+    def upload_recording(self, source: str) -> str:
+        """Upload a file or an object of a store. Return its URL at the service."""
+
+
+class DefaultClient:
+    """The client that was used last with a corpus."""
+
+    def __init__(self) -> None:
+        self._client: Client | None = None
+
+    def use(self, client: Client | None) -> Client:
+        """Return `client` and remember it. None: the one used last, otherwise that of `voxframe.connect()`."""
+        from voxframe.client import connect
+
+        check_client(client)
+        self._client = client or self._client or connect()
+        return self._client
+
+    def service_name(self, client: Client | None) -> str:
+        """Return the name of the service that `use(client)` would talk to, without connecting to it."""
+        return service_name(client or self._client)

@@ -1,6 +1,8 @@
-"""People across transcripts: who the speakers of recordings are. No transcript is changed.
+"""Who the speakers are: the names in the column `speaker_name`, and people across transcripts as the column `person`.
 
-The catalog holds every change, so that changes can be undone.
+A name of a single turn applies as long as the turn keeps its start and text in the payload. That of a turn that a
+correction has split off applies as long as this turn exists. The catalog holds every change, so that changes can be
+undone; no transcript is changed.
 """
 
 from __future__ import annotations
@@ -8,22 +10,77 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from voxframe import analysis
 from voxframe._arrow import DTYPES, TEXT, takes_frames
 from voxframe.analysis.rows import as_a_part, speaker_labels
-from voxframe.corpus.annotations import checked_text, with_names
+from voxframe.corpus.annotations import Fingerprint, SpeakerNames, checked_text, with_names
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.conditions import PERSON
+from voxframe.corpus.ledger import Ids
 from voxframe.corpus.metadata import metadata_table
-from voxframe.corpus.names import valid_names
-from voxframe.corpus.reading import Ids, to_frame
+from voxframe.corpus.reading import to_frame
 from voxframe.errors import CorpusError, OptionError
 from voxframe.validators import shown
+
+
+def valid_names(archive: Archive) -> dict[str, SpeakerNames]:
+    """Return the names of each transcript that has any, by transcript id."""
+    return {i: _still_valid(archive, i, names) for i, names in archive.names.all().items()}
+
+
+def add_names(archive: Archive, table: pa.Table) -> pa.Table:
+    """Return a table with the column `speaker_name`, if it has `speaker`."""
+    if "speaker" not in table.column_names:
+        return table
+    ids = table.slice(0, 1)["transcript_id"].to_pylist() if "transcript_id" in table.column_names else []
+    if ids and table["transcript_id"][-1].as_py() == ids[0]:  # rows of one transcript: do not read those of the others
+        names = archive.names.get(ids[0])
+        by_id = {ids[0]: _still_valid(archive, ids[0], names)} if names else {}
+    else:
+        by_id = valid_names(archive)
+    return with_names(table, by_id, partial(archive.current, "utterances"))
+
+
+def turns_to_name(archive: Archive, transcript_id: str) -> pa.Table:
+    """Return the turns as the service sent them, and after them those that corrections have split off."""
+    turns = original_turns(archive, transcript_id)
+    now = archive.current("utterances", transcript_id).select(turns.column_names)
+    split_off = pc.invert(pc.is_in(now["utterance_idx"], turns["utterance_idx"].combine_chunks()))
+    return pa.concat_tables([turns, now.filter(split_off).cast(turns.schema)])
+
+
+def original_turns(archive: Archive, transcript_id: str) -> pa.Table:
+    """Return the turns whose start and text tell whether a name still applies."""
+    if any(edit.action == "speakers" for edit in archive.edits.active(transcript_id)):
+        return archive.current("utterances", transcript_id)
+    return archive.table("utterances", transcript_id)
+
+
+def stale_names(archive: Archive, transcript_id: str) -> list[tuple[int, str, Fingerprint]]:
+    """Return the turns with a name that no longer applies: index, name and fingerprint."""
+    names = archive.names.get(transcript_id)
+    valid = _still_valid(archive, transcript_id, names).turns
+    return [(n, names.of_turn(n), names.made_for.get(n, (None, None))) for n in sorted(names.turns) if n not in valid]
+
+
+def _still_valid(archive: Archive, transcript_id: str, names: SpeakerNames) -> SpeakerNames:
+    """Return the names without those of turns that have changed."""
+    source = archive.source_hash(transcript_id) if names.turns else None
+    if source is None:
+        return names
+    key = (names, source, archive.edits.hashes([transcript_id]).get(transcript_id))
+    cached = archive.names.valid.get(transcript_id)
+    if cached is None or cached[0] != key:
+        cached = archive.names.valid[transcript_id] = key, names.still_valid(turns_to_name(archive, transcript_id))
+    return cached[1]
+
 
 #: Person of each label, by transcript id and label. None removes a person.
 Assigned: TypeAlias = dict[str, dict[str, str | None]]

@@ -15,16 +15,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from voxframe._arrow import DTYPES
 from voxframe.corpus import conditions, reading
 from voxframe.corpus.archive import Archive, MissingTranscriptError, changing, in_session
 from voxframe.corpus.conditions import Where
+from voxframe.corpus.ledger import identifiers
 from voxframe.corpus.metadata import Wanted, is_named, metadata_table, wanted_names, with_metadata, without_person
-from voxframe.corpus.names import add_names, valid_names
-from voxframe.corpus.people import add_people
-from voxframe.corpus.row_reading import Located
+from voxframe.corpus.people import add_names, add_people, valid_names
 from voxframe.corpus.store import EXPORTS
 from voxframe.corpus.tables import KINDS, PartDamagedError, PartReplacedError
-from voxframe.corpus.views import DamageError, View, lazy_frame, run_sql
+from voxframe.corpus.views import DamageError, Located, View, lazy_frame, run_sql
 from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, MissingExtraError, PayloadError, caller
 from voxframe.frames import joined, suited
 from voxframe.frames.corrected import correct_tables, with_original
@@ -303,7 +303,7 @@ class Query:
     @_repeated
     def rows(self, name: str, ids: str | Iterable[str] | None = None) -> dict[str, tuple[int, str | None]]:
         """Return the number of rows and the source of each transcript that has rows, in the order of the files."""
-        ids = None if ids is None else reading.identifiers(ids)  # an iterator is read once
+        ids = None if ids is None else identifiers(ids)  # an iterator is read once
         here = self._select(name, ids)
         located = self._archive.locate(name, here)
         _report(located, len(here), asked=ids is not None)
@@ -319,7 +319,7 @@ class Query:
 
     def scan(self, name: str, ids: str | Iterable[str] | None = None) -> ds.Dataset:
         """Return one table over many transcripts, as stored, as a pyarrow dataset."""
-        ids = None if ids is None else reading.identifiers(ids)  # an iterator is read once
+        ids = None if ids is None else identifiers(ids)  # an iterator is read once
         if ids is None:
             self._report_exports(name)
         rows = self._rows(name, ids)
@@ -331,7 +331,7 @@ class Query:
 
     def to_polars(self, name: str, ids: str | Iterable[str] | None = None) -> pl.LazyFrame:
         """Return one table over many transcripts as a Polars LazyFrame."""
-        return lazy_frame(name, self._view(name, None if ids is None else reading.identifiers(ids)))
+        return lazy_frame(name, self._view(name, None if ids is None else identifiers(ids)))
 
     @in_session
     def sql(
@@ -348,10 +348,11 @@ class Query:
         further = {"metadata": lambda: metadata_table(self._archive).drop_columns("recording"), **further}
         for _ in range(_TRIES):  # files are replaced meanwhile
             try:
-                frame = run_sql(query, parameters, tables, self._view, further, external=external, timeout_s=timeout_s)
+                rows = run_sql(query, parameters, tables, self._view, further, external=external, timeout_s=timeout_s)
             except DamageError:
                 self._archive.files.check_again()
             else:
+                frame: pd.DataFrame = rows.to_pandas(types_mapper=DTYPES.get)
                 return frame
         raise changing(self._archive.path)
 

@@ -21,13 +21,11 @@ from voxframe._text import quantity
 from voxframe.client import results
 from voxframe.corpus.archive import Archive, MissingTranscriptError
 from voxframe.corpus.catalog import clear_errors
-from voxframe.corpus.ledger import cache_key
+from voxframe.corpus.ledger import DefaultClient, cache_key
 from voxframe.corpus.llm import Llm
-from voxframe.corpus.opening import read_file
 from voxframe.corpus.records import decoded
-from voxframe.corpus.services import DefaultClient
 from voxframe.corpus.snapshots import open_snapshot
-from voxframe.corpus.store import View
+from voxframe.corpus.store import View, read_file
 from voxframe.corpus.store import folder as make_folder
 from voxframe.corpus.tables import PartDamagedError, PartReplacedError
 from voxframe.corpus.workers import rebuild

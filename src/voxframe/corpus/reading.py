@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxframe import frames
-from voxframe._arrow import DTYPES, as_pandas
+from voxframe._arrow import DTYPES
 from voxframe._text import html_table, quantity
-from voxframe.errors import CorpusError
 from voxframe.schema import CORPUS_TABLES, RECORDING, REQUESTED_BY, SPEAKER_NAME, TABLES
 from voxframe.validators import listed, nearest, shown
-
-#: Transcripts: an id or an object with an `id`, an iterable of these, or a DataFrame with a column `transcript_id`.
-Ids: TypeAlias = "str | Iterable[str] | pd.DataFrame"
 
 _SHOWN = 5  # transcripts named in one warning
 #: The warning about an empty list or DataFrame of transcripts.
@@ -67,23 +63,6 @@ class TablesByName(dict[str, pd.DataFrame]):
 def _is_set(values: pd.Series[Any]) -> pd.Series[Any]:
     """Return True for each transcript that was made with an option."""
     return values.notna() & ~values.isin([False, "[]"])
-
-
-def identifiers(ids: Ids) -> list[str]:
-    """Return transcript ids as a list without duplicates, in their order."""
-    ids = as_pandas(ids)
-    if isinstance(ids, pd.DataFrame):
-        if "transcript_id" not in ids.columns:
-            raise CorpusError("the DataFrame has no column transcript_id; pass one that has it, or a list of ids")
-        ids = ids["transcript_id"]
-    several = ids if isinstance(ids, Iterable) and not isinstance(ids, str | bytes) else [ids]
-    texts = [getattr(item, "id", item) for item in several]
-    if odd := [item for item in texts if not isinstance(item, str)]:
-        raise CorpusError(
-            f"{shown(odd[0])} is not the id of a transcript; leave it out (a job that was not sent has none: "
-            "jobs()['transcript_id'].dropna())"
-        )
-    return list(dict.fromkeys(texts))
 
 
 def columns_about(name: str) -> list[str]:

@@ -2,14 +2,17 @@
 
 A line is `{"sum": "<CRC-32>", "record": {...}}`, and a record is a row that was put into a table of the catalog, or the
 key of rows that were dropped. Lines are only appended, and a full file is followed by another one. `without` replaces
-whole files, because nothing must be left of a forgotten transcript.
+whole files, because nothing must be left of a forgotten transcript. The layout of a corpus before the catalog is read
+once, as such rows, and then deleted.
 """
 
 from __future__ import annotations
 
 import base64
 import contextlib
+import json
 import os
+import shutil
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -19,8 +22,7 @@ from typing import Any, TypeAlias
 import orjson
 
 from voxframe._files import private_folder, sync, write_atomic
-from voxframe.corpus.opening import read_file
-from voxframe.corpus.store import folder
+from voxframe.corpus.store import folder, read_file, read_json
 from voxframe.errors import CorpusError, CorpusWarning
 
 #: `{"table": name, "row": {...}}` for a row, or `{"table": name, "gone": {...}}` for dropped ones.
@@ -142,3 +144,68 @@ def _is_concerned(line: bytes, parts: Iterable[bytes], concerned: Callable[[Reco
         return concerned(decoded(line))
     except (ValueError, KeyError, TypeError, AttributeError):
         return True  # damaged, and it mentions what must go
+
+
+Rows: TypeAlias = Iterator[tuple[str, dict[str, Any]]]  # names of tables of the catalog, and rows
+
+_MARKS = ("ledger.sqlite", ".submissions", "parts", "people.json", "names", "corrections")
+
+
+def has_older_layout(root: Path) -> bool:
+    """Return True if a corpus has files of the older layout."""
+    return any((root / name).exists() for name in _MARKS)
+
+
+def older_rows(root: Path, rows_of_ledger: Callable[[Path], Rows]) -> Rows:
+    """Yield what people made or paid for. A file that cannot be read is set aside."""
+    for path in sorted(root.glob(".submissions/*.json")):
+        with _readable(path):
+            yield "jobs", read_json(path, dict)
+    if (root / "ledger.sqlite").exists():
+        with _readable(root / "ledger.sqlite"):
+            yield from rows_of_ledger(root / "ledger.sqlite")
+    for table, column in ("names", "states"), ("corrections", "edits"):
+        for path in sorted(root.glob(f"{table}/*.json")):
+            with _readable(path):
+                fields = read_json(path, dict)
+                for n, value in enumerate(fields[column]):
+                    row = {"transcript_id": fields["transcript_id"], "n": n, column[:-1]: json.dumps(value)}
+                    yield "names" if table == "names" else "edits", row
+    with _readable(root / "people.json"):
+        for change, fields in enumerate(read_json(root / "people.json", dict)["changes"]):
+            for transcript_id, labels in fields["people"].items():
+                yield "people", {"change": change, "transcript_id": transcript_id, "labels": json.dumps(labels)}
+
+
+@contextlib.contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Move a file that cannot be read to `unreadable/` with a warning."""
+    try:
+        yield
+    except FileNotFoundError:
+        return
+    except (CorpusError, OSError, KeyError, TypeError, AttributeError) as error:
+        place = path.parent.joinpath("unreadable") if path.suffix == ".sqlite" or path.name == "people.json" else None
+        place = place or path.parents[1] / "unreadable" / path.parent.name
+        place.mkdir(parents=True, exist_ok=True)
+        path.replace(place / path.name)
+        warnings.warn(
+            f"{path} of an older version of voxframe cannot be read ({error}); it was moved to {place}, and what it "
+            "held is missing: restore it from a backup, or set it again",
+            CorpusWarning,
+            stacklevel=2,
+        )
+
+
+def remove_older_layout(root: Path) -> None:
+    """Delete the files of the older layout; tables and indexes are made again when they are read."""
+    if not has_older_layout(root):
+        return
+    for path in (*root.glob("ledger.sqlite*"), root / "people.json", *root.glob("tables/*/*.parquet")):
+        path.unlink(missing_ok=True)
+    for name in (".submissions", "parts", "names", "corrections", "search", "meaning"):
+        place = root / name
+        if place.is_symlink():
+            place.unlink()
+        else:
+            shutil.rmtree(place, ignore_errors=True)

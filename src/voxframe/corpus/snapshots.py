@@ -33,14 +33,13 @@ from voxframe.corpus import conditions, reading
 from voxframe.corpus.archive import Archive, MissingTranscriptError, changing
 from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.conditions import Where, with_ids
+from voxframe.corpus.ledger import identifiers, one_id
 from voxframe.corpus.metadata import Wanted, is_named, metadata_table, to_frame, wanted_names, with_metadata
-from voxframe.corpus.opening import read_json
 from voxframe.corpus.query import Query
-from voxframe.corpus.recordings import one_id
-from voxframe.corpus.row_reading import FORMAT
-from voxframe.corpus.store import EXPORTS, View, check_writable
+from voxframe.corpus.store import EXPORTS, View, check_writable, read_json
 from voxframe.corpus.store import folder as make_folder
 from voxframe.corpus.tables import parquet_options
+from voxframe.corpus.views import FORMAT
 from voxframe.errors import CorpusError, DamagedFileError
 from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, TRANSCRIPT_TABLES, with_pandas
 from voxframe.validators import Integer, checked, listed, name_list
@@ -98,7 +97,7 @@ class Snapshot:
         data = self.scan(name)
         if name == _METADATA:
             raise CorpusError("metadata is not a table; use Snapshot.metadata(), or metadata=... to join it to a table")
-        selected = None if ids is None else list(dict.fromkeys(map(self._id, reading.identifiers(ids))))
+        selected = None if ids is None else list(dict.fromkeys(map(self._id, identifiers(ids))))
         where = with_ids(where, self._id)
         columns, metadata = None if columns is None else name_list(columns), wanted_names(metadata)
         if absent := [transcript_id for transcript_id in selected or () if transcript_id not in self._names]:

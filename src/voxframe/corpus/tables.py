@@ -27,8 +27,7 @@ import pyarrow.parquet as pq
 
 from voxframe._files import in_threads, stamp, sync, write_atomic
 from voxframe.corpus.catalog import Catalog, Writing
-from voxframe.corpus.opening import read_file
-from voxframe.corpus.store import EXPORTS, Stored, folder, sweep
+from voxframe.corpus.store import EXPORTS, Stored, folder, read_file, sweep
 from voxframe.errors import CorpusError
 from voxframe.frames import as_table
 from voxframe.frames.corrected import with_original

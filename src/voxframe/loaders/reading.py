@@ -19,8 +19,8 @@ from voxframe.corpus.annotations import with_names
 from voxframe.corpus.conditions import Where, checked
 from voxframe.corpus.corpus import chosen_corpus
 from voxframe.corpus.importing import UnreadableFileError, payload_stem
+from voxframe.corpus.ledger import check_client
 from voxframe.corpus.reading import NONE_GIVEN, to_frames, unfinished, why_empty
-from voxframe.corpus.services import check_client
 from voxframe.corpus.store import EXPORTS, View
 from voxframe.errors import CorpusWarning, DamagedFileError, OptionError, PayloadError, PayloadWarning, caller
 from voxframe.frames.corrected import with_original

@@ -24,9 +24,15 @@ from voxframe.analysis.grouping import PERIODS, By, Calendar, periods
 from voxframe.analysis.vocabulary import sorted_counts
 from voxframe.corpus.export import table_names
 from voxframe.corpus.importing import contents, is_payload_file
-from voxframe.corpus.search.concordance import SearchQuery, find_in_context, labelled, speaker_list
-from voxframe.corpus.search.counts import GROUPS, group_columns
-from voxframe.corpus.search.counts import counts as count_words
+from voxframe.corpus.search.concordance import (
+    GROUPS,
+    SearchQuery,
+    find_in_context,
+    group_columns,
+    labelled,
+    speaker_list,
+)
+from voxframe.corpus.search.concordance import counts as count_words
 from voxframe.corpus.search.index import OpenIndex
 from voxframe.corpus.search.segment import IndexSegment, build
 from voxframe.corpus.store import EXPORTS, is_corpus, note_in

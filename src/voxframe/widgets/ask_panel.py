@@ -15,10 +15,9 @@ from voxframe._text import clock, quantity
 from voxframe.client import Client, connect
 from voxframe.client.llm_api import LlmResponse
 from voxframe.corpus import Corpus
-from voxframe.corpus.citations import citations
 from voxframe.corpus.corpus import chosen_corpus
-from voxframe.corpus.llm import Answers
-from voxframe.corpus.services import check_client, service_name
+from voxframe.corpus.ledger import check_client, service_name
+from voxframe.corpus.llm import Answers, citations
 from voxframe.errors import LostAnswerError, NotFoundError, OptionError
 from voxframe.loaders import load_responses
 from voxframe.options import LLM_DEFAULTS, LLM_OUTPUT_TOKENS

@@ -36,7 +36,7 @@ from voxframe.client import Client
 from voxframe.client.embedded import is_embedded
 from voxframe.colors import PALETTE, themed
 from voxframe.corpus import Corpus
-from voxframe.corpus.addresses import is_address, is_remote
+from voxframe.corpus.job import is_address, is_remote
 from voxframe.errors import CorpusWarning, OptionError, PayloadWarning, VoxframeError
 
 

@@ -15,8 +15,8 @@ from ipywidgets import widget_serialization
 from voxframe.analysis.grouping import recordings_of
 from voxframe.analysis.rows import require
 from voxframe.corpus import Corpus
-from voxframe.corpus.addresses import is_address, is_remote, short_name
 from voxframe.corpus.corpus import chosen_corpus
+from voxframe.corpus.job import is_address, is_remote, short_name
 from voxframe.errors import AudioError, CorpusWarning, OptionError, caller
 from voxframe.validators import Integer, checked, nearest, shown
 from voxframe.widgets.base import ScriptedWidget, absolute_path, corpus_call, show_errors

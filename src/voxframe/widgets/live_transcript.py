@@ -27,7 +27,7 @@ from voxframe.corpus import Corpus
 from voxframe.corpus.batch.media import identify
 from voxframe.corpus.corpus import chosen_corpus
 from voxframe.corpus.job import new_job
-from voxframe.corpus.services import check_client, service_name
+from voxframe.corpus.ledger import check_client, service_name
 from voxframe.errors import AudioError, OptionError
 from voxframe.loaders import load_stream, load_stream_words
 from voxframe.validators import shown

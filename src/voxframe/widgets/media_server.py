@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from voxframe.corpus.addresses import is_remote
+from voxframe.corpus.job import is_remote
 from voxframe.errors import AudioError, AudioNotFoundError, OptionError
 
 _log = logging.getLogger("voxframe.widgets")

@@ -16,7 +16,7 @@ from voxframe.corpus import Corpus
 from voxframe.corpus.batch.plan import TO_SEND, Plan
 from voxframe.corpus.corpus import chosen_corpus
 from voxframe.corpus.job import PENDING
-from voxframe.corpus.services import check_client
+from voxframe.corpus.ledger import check_client
 from voxframe.errors import AudioNotFoundError, OptionError, ServiceError, SettingsError
 from voxframe.options import FIELDS, check
 from voxframe.settings import Secret, resolve

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from voxframe._text import clock, masked
-from voxframe.corpus.addresses import is_address, is_remote
 from voxframe.corpus.batch.media import duration_s, expand, has_sound, signature
 from voxframe.corpus.batch.plan import TO_SEND, Plan
-from voxframe.corpus.job import LOST, PENDING, Job
+from voxframe.corpus.job import LOST, PENDING, Job, is_address, is_remote
 from voxframe.errors import AudioError
 
 #: Maximum number of rows of a table; unfinished and recent jobs come first.

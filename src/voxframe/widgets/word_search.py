@@ -14,7 +14,7 @@ from voxframe._arrow import takes_frames
 from voxframe._text import clock, quantity
 from voxframe.corpus import Corpus
 from voxframe.corpus.corpus import chosen_corpus
-from voxframe.corpus.search.counts import check_about
+from voxframe.corpus.search.concordance import check_about
 from voxframe.corpus.search.meaning import CLOSE
 from voxframe.errors import OptionError, VoxframeError
 from voxframe.validators import listed, nearest, shown

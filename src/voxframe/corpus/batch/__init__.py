@@ -27,17 +27,15 @@ from voxframe.client.waiting import interval
 from voxframe.corpus.archive import Archive, in_session
 from voxframe.corpus.batch.media import UNREADABLE, Recordings, expand, identify, one_source
 from voxframe.corpus.batch.plan import TO_SEND, Plan, make_plan
-from voxframe.corpus.batch.reconcile import find_lost_jobs
 from voxframe.corpus.batch.submit import BatchResult, Sender, count, read_again, send_all, store_plan
-from voxframe.corpus.batch.sync import CONCURRENCY, Adoption, Fetching, keep
+from voxframe.corpus.batch.sync import CONCURRENCY, Adoption, Fetching, find_lost_jobs, keep
 from voxframe.corpus.batch.worker_pool import AdaptiveThrottle, run_in_threads
 from voxframe.corpus.catalog import FORGOTTEN, clear_errors
 from voxframe.corpus.importing import Added, Payloads, add_payloads
 from voxframe.corpus.job import LOST, PENDING, Job, State, new_job
-from voxframe.corpus.ledger import Ledger
+from voxframe.corpus.ledger import EMBEDDED, DefaultClient, Ledger, ReadsElsewhere, service_name
 from voxframe.corpus.metadata import jobs_frame
 from voxframe.corpus.search import Search
-from voxframe.corpus.services import EMBEDDED, DefaultClient, ReadsElsewhere, service_name
 from voxframe.corpus.snapshots import Snapshots, snapshots_with
 from voxframe.errors import CorpusError, CorpusWarning, NotFoundError, OptionError, ServiceError
 from voxframe.options import TranscriptOptions, check, takes_options

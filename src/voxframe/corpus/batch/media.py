@@ -19,7 +19,7 @@ import pandas as pd
 
 from voxframe._arrow import takes_frames
 from voxframe._text import storable
-from voxframe.corpus.addresses import EXTENSIONS, canonical, checked_name, is_address, is_remote
+from voxframe.corpus.job import EXTENSIONS, canonical, checked_name, is_address, is_remote
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.metadata import check_columns
 from voxframe.corpus.store import RACY_NS

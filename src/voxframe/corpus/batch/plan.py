@@ -12,13 +12,11 @@ import pandas as pd
 
 from voxframe._text import html_table, masked, quantity
 from voxframe.client.progress import Progress
-from voxframe.corpus.addresses import is_address
 from voxframe.corpus.batch.media import UNREADABLE, ManyFiles, Media, Recording, identify, unreadable
 from voxframe.corpus.batch.worker_pool import run_in_threads
-from voxframe.corpus.job import LOST, PENDING, Job, merged, new_job
-from voxframe.corpus.ledger import Ledger
+from voxframe.corpus.job import LOST, PENDING, Job, is_address, merged, new_job
+from voxframe.corpus.ledger import EMBEDDED, Ledger
 from voxframe.corpus.metadata import beside, metadata_to_json
-from voxframe.corpus.services import EMBEDDED
 from voxframe.errors import AudioError, AudioNotFoundError, CorpusWarning
 
 #: new: never sent. new_options: sent before with other options. pending: planned before and not sent. known: at the

@@ -13,15 +13,13 @@ from voxframe._text import html_table
 from voxframe.client.api import create_transcript
 from voxframe.client.async_bridge import stopped_by
 from voxframe.client.progress import Progress
-from voxframe.corpus.addresses import is_address, marked
 from voxframe.corpus.batch.media import Recording, identify, opened, signature
 from voxframe.corpus.batch.plan import TO_SEND, Plan, make_plan
-from voxframe.corpus.batch.reconcile import claim_listed_job, find_lost_jobs
+from voxframe.corpus.batch.sync import claim_listed_job, find_lost_jobs
 from voxframe.corpus.batch.worker_pool import UNUSABLE, AdaptiveThrottle, Stopped, is_of_one_job, run_in_threads
-from voxframe.corpus.job import PENDING, Job, State, now
-from voxframe.corpus.ledger import Ledger
+from voxframe.corpus.job import PENDING, Job, State, is_address, marked, now
+from voxframe.corpus.ledger import EMBEDDED, Ledger, ReadsElsewhere, service_name
 from voxframe.corpus.metadata import metadata_from_json
-from voxframe.corpus.services import EMBEDDED, ReadsElsewhere, service_name
 from voxframe.errors import AudioError, ServiceError
 from voxframe.options import LIST_LIMIT
 

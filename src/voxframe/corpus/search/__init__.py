@@ -16,12 +16,18 @@ from voxframe.analysis.rows import add_recordings
 from voxframe.corpus.archive import Archive, in_session
 from voxframe.corpus.conditions import Where, with_ids
 from voxframe.corpus.metadata import Wanted, apart, is_named, join, metadata_table, resolve, without_person
-from voxframe.corpus.names import valid_names
-from voxframe.corpus.people import named_rows, people_of_rows
+from voxframe.corpus.people import named_rows, people_of_rows, valid_names
 from voxframe.corpus.query import Query
 from voxframe.corpus.reading import to_frame
-from voxframe.corpus.search.concordance import SearchQuery, find_in_context, labelled, speaker_list
-from voxframe.corpus.search.counts import GROUPS, counts, group_columns
+from voxframe.corpus.search.concordance import (
+    GROUPS,
+    SearchQuery,
+    counts,
+    find_in_context,
+    group_columns,
+    labelled,
+    speaker_list,
+)
 from voxframe.corpus.search.index import OpenIndex, SearchIndex
 from voxframe.corpus.search.meaning import CLOSE, DiscoveredTopics, MeaningSearch
 from voxframe.errors import CorpusWarning, OptionError, caller

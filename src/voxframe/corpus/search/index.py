@@ -29,9 +29,8 @@ import pyarrow.compute as pc
 
 from voxframe._files import file_name, stamp, write_atomic
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.opening import read_file
 from voxframe.corpus.search.segment import FORMAT, WORD_COLUMNS, IndexSegment, build, merge, words_of, write
-from voxframe.corpus.store import check_no_link, check_writable, folder
+from voxframe.corpus.store import check_no_link, check_writable, folder, read_file
 from voxframe.errors import CorpusError, CorpusWarning, PayloadError, PayloadWarning
 
 #: Maximum number of words in a segment, which bounds the memory for building and merging.
