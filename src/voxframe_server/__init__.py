@@ -35,11 +35,11 @@ secret are echoed.
 | redact_pii, redact_pii_policies, redact_pii_sub | entities, in quotes too | analyses |
 | redact_pii_audio, redact_pii_audio_quality | a tone; covers 79 to 91 % of personal time | speech.audio |
 | speaker_labels, speakers_expected | by voice; error rates in README | transcription |
-| content_safety, content_safety_confidence | labels 1 % of ordinary, 98 % of unsafe texts | analyses.content_safety |
-| iab_categories | 160 labels; the first level is right for 97 % | analyses.topics |
-| custom_topics, topics | the same for the given topics; F1 0.94 | analyses.topics |
+| content_safety, content_safety_confidence | labels 1 % of ordinary, 98 % of unsafe texts | analyses.labels |
+| iab_categories | 160 labels; the first level is right for 97 % | analyses.labels |
+| custom_topics, topics | the same for the given topics; F1 0.94 | analyses.labels |
 | custom_spelling | words and phrases, in any case | text.formatting |
-| sentiment_analysis | classifier for each sentence; 86 to 90 % right | analyses.lexicon_scoring |
+| sentiment_analysis | classifier for each sentence; 86 to 90 % right | analyses.lexicon |
 | auto_chapters | changes of subject; Pk 0.05; named by noun phrases, or by the local writer | analyses.chapters |
 | entity_detection | patterns, checks and lists; precision 0.96, recall 0.94 | analyses.entities |
 | summarization, summary_model, summary_type | key sentences (53 % right), or by the local writer | analyses.chapters |

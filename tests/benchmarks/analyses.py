@@ -23,11 +23,11 @@ from typing import Any
 from tests.benchmarks import labelled
 from voxframe import encoder
 from voxframe.encoder import SentenceEncoder
-from voxframe_engine.analyses import Redaction, content_safety, entities, extract, key_phrases, lexicon_scoring, topics
+from voxframe_engine.analyses import Redaction, chapters, entities, key_phrases, labels, lexicon
 from voxframe_engine.analyses.chapters import boundaries
-from voxframe_engine.analyses.english_lexicon import stem, words_of
 from voxframe_engine.analyses.entities import recognizer
-from voxframe_engine.text.sentences import sentences_of
+from voxframe_engine.analyses.lexicon import stem, words_of
+from voxframe_engine.text import sentences_of
 
 Coder = SentenceEncoder | None
 _SIGNS = {"+": "POSITIVE", "-": "NEGATIVE", "0": "NEUTRAL"}
@@ -79,7 +79,7 @@ def score_sentiment(name: str = "sentiment.txt", coder: Coder = None) -> tuple[f
     """Share of sentences judged right; F1 of each sentiment."""
     score = labelled.Score()
     rows = list(labelled.lines(name))
-    judged = lexicon_scoring.judge([row[2:] for row in rows], coder)
+    judged = lexicon.judge([row[2:] for row in rows], coder)
     for row, (found, _) in zip(rows, judged, strict=True):
         _count(score, {_SIGNS[row[0]]}, {found})
     return score.right.total() / (score.right.total() + score.missed.total()), {
@@ -100,9 +100,9 @@ def score_topics(half: str, coder: Coder = None) -> tuple[float, float, float]:
     passages += [
         (section.topics, " ".join(section.sentences)) for talk in labelled.talks(half) for section in talk.sections
     ]
-    found = topics.taxonomy_relevances([text for _, text in passages], coder)
+    found = labels.taxonomy_relevances([text for _, text in passages], coder)
     for (gold, _), every in zip(passages, found, strict=True):
-        relevances = {label: value for label, value in every.items() if value >= topics.FLOOR}
+        relevances = {label: value for label, value in every.items() if value >= labels.FLOOR}
         best = max(relevances, key=relevances.__getitem__, default="")
         if gold == ["none"]:
             empty.append(not best)
@@ -119,11 +119,11 @@ def score_custom_topics(half: str, coder: Coder = None) -> labelled.Score:
     for talk in labelled.talks(half):
         own = {topic: int(section) for title, topic, section in rows if title == talk.title}
         texts = [" ".join(section.sentences) for section in talk.sections]
-        for number, found in enumerate(topics.custom_relevances(texts, list(own), coder), 1):
+        for number, found in enumerate(labels.custom_relevances(texts, list(own), coder), 1):
             _count(
                 score,
                 {topic for topic, about in own.items() if about == number},
-                {topic for topic, value in found.items() if value >= topics.FLOOR},
+                {topic for topic, value in found.items() if value >= labels.FLOOR},
             )
     return score
 
@@ -140,7 +140,7 @@ def score_safety(half: str, coder: Coder = None) -> labelled.Score:
 def unsafe(texts: Sequence[str], coder: Coder = None) -> list[set[str]]:
     """Labels of texts from 50 percent confidence on."""
     parts = [[one["text"] for one in labelled.sentences(text)] for text in texts]
-    return [{one["label"] for one in found if one["confidence"] >= 0.5} for found in content_safety.judge(parts, coder)]
+    return [{one["label"] for one in found if one["confidence"] >= 0.5} for found in labels.judge(parts, coder)]
 
 
 def score_key_phrases(half: str) -> tuple[float, float]:
@@ -207,7 +207,7 @@ def compare(payloads: Path, coder: Coder = None) -> Iterator[str]:
     rated = answers["sentiment-analysis"]["sentiment_analysis_results"]
     same = [
         judged[0] == item["sentiment"]
-        for judged, item in zip(lexicon_scoring.judge([item["text"] for item in rated], coder), rated, strict=True)
+        for judged, item in zip(lexicon.judge([item["text"] for item in rated], coder), rated, strict=True)
     ]
     yield f"sentiment: the same for {statistics.mean(same):.2f} of {len(same)} sentences"
     theirs = Counter((e["entity_type"], _stems(e["text"])) for e in answers["entity-detection"]["entities"])
@@ -218,8 +218,8 @@ def compare(payloads: Path, coder: Coder = None) -> Iterator[str]:
     )
     agreed = []
     for result in answers["topic-detection"]["iab_categories_result"]["results"]:
-        (found,) = topics.taxonomy_relevances([result["text"]], coder)
-        sure = {label for label, value in found.items() if value >= topics.FLOOR}
+        (found,) = labels.taxonomy_relevances([result["text"]], coder)
+        sure = {label for label, value in found.items() if value >= labels.FLOOR}
         agreed.append(max(result["labels"], key=lambda label: label["relevance"])["label"] in sure)
     yield f"topics: their first label among ours for {sum(agreed)} of {len(agreed)} passages"
     agreed = []
@@ -314,7 +314,7 @@ def _print_by_words(half: str) -> None:
     print("  kinds below 1: " + ", ".join(_below(score_entities(half)[0])))
     print("key phrases: {:.2f} of the first ten, {:.2f} of the labelled ones".format(*score_key_phrases(half)))
     print(
-        f"summaries: {score_summaries(half, extract.scores):.2f} of the chosen sentences; "
+        f"summaries: {score_summaries(half, chapters.scores):.2f} of the chosen sentences; "
         f"the first sentences {score_summaries(half, first_ones):.2f}; "
         f"any sentences {statistics.mean(score_summaries(half, _any(seed)) for seed in range(20)):.2f}"
     )

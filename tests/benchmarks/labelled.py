@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from voxframe_engine.text.sentences import Sentence, sentences_of
+from voxframe_engine.text import Sentence, sentences_of
 
 LABELLED = Path(__file__).parents[1] / "engine" / "analyses" / "labelled"
 DATA = Path(__file__).parents[2] / "data"

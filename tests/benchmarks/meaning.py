@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from tests.benchmarks import labelled
 from tests.benchmarks.analyses import Coder, score_entities, score_redaction, score_sentiment, unsafe
 from voxframe_engine import RequestRefused
-from voxframe_engine.analyses import chapters, lexicon_scoring, topics
+from voxframe_engine.analyses import chapters, labels, lexicon
 from voxframe_engine.analyses.entities import recognizer
 from voxframe_engine.answers import Line, LLMQuestion, LLMRequest, Source, from_text
 from voxframe_engine.answers.extractive import NOTHING_FITS, ExtractiveAnswerer
-from voxframe_engine.text.sentences import Sentence, sentences_of
+from voxframe_engine.text import Sentence, sentences_of
 
 
 def score_levels(half: str, coder: Coder) -> tuple[float, float]:
@@ -27,8 +27,8 @@ def score_levels(half: str, coder: Coder) -> tuple[float, float]:
         parts = labelled.halved("topics_meaning.txt", half)
     rows = [(labels.split(","), text) for labels, text in parts]
     right, empty = [], []
-    for (gold, _), found in zip(rows, topics.taxonomy_relevances([text for _, text in rows], coder), strict=True):
-        kept = {label: value for label, value in found.items() if value >= topics.FLOOR}
+    for (gold, _), found in zip(rows, labels.taxonomy_relevances([text for _, text in rows], coder), strict=True):
+        kept = {label: value for label, value in found.items() if value >= labels.FLOOR}
         best = max(kept, key=kept.__getitem__, default="none").split(">")[0]
         (empty if gold == ["none"] else right).append(best in gold)
     return statistics.mean(right), statistics.mean(empty)
@@ -41,8 +41,8 @@ def score_custom(half: str, coder: Coder) -> labelled.Score:
         name, about, text = line.split(" | ")
         if name.startswith(f"{half} "):
             name = name.removeprefix(f"{half} ")
-            (found,) = topics.custom_relevances([text], [name], coder)
-            is_found = found.get(name, 0.0) >= topics.FLOOR
+            (found,) = labels.custom_relevances([text], [name], coder)
+            is_found = found.get(name, 0.0) >= labels.FLOOR
             counter = {(True, "yes"): score.right, (True, "no"): score.extra, (False, "yes"): score.missed}
             counter.get((is_found, about), labelled.Counter())[name] += 1
     return score
@@ -176,7 +176,7 @@ def report(coder: Coder) -> Iterator[str]:
     for name in ("meaning", "spoken"):
         right, kinds = score_sentiment(f"sentiment_{name}.txt", coder)
         yield f"sentiment, {name}: {right:.2f} right; F1 " + ", ".join(f"{kind} {f1:.2f}" for kind, f1 in kinds.items())
-    small_talk = lexicon_scoring.judge(list(labelled.lines("small_talk.txt")), coder)
+    small_talk = lexicon.judge(list(labelled.lines("small_talk.txt")), coder)
     yield f"sentiment, small talk: {statistics.mean(label == 'NEUTRAL' for label, _ in small_talk):.2f} neutral"
     if coder is not None:
         counts = {"talk": score_questions("held")}

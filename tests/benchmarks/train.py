@@ -14,9 +14,9 @@ import numpy as np
 
 from tests.benchmarks import labelled
 from voxframe import encoder
-from voxframe_engine.analyses.entities.listed_terms import names as known_names
+from voxframe_engine.analyses.entities.people import names as known_names
 from voxframe_engine.analyses.entities.recognizer import first_names
-from voxframe_engine.analyses.lexicon_scoring import BIAS, WORD_SCALE, features
+from voxframe_engine.analyses.lexicon import BIAS, WORD_SCALE, features
 
 WEIGHTS = Path(str(files("voxframe_engine.analyses"))) / "weights.npz"
 _STEP, _MOMENTUM = 8.0, 0.9

@@ -8,7 +8,8 @@ import srt
 import voxframe
 from tests.hostile import HOSTILE as MARKUP
 from voxframe import export
-from voxframe_engine.text import sentences
+from voxframe_engine.text import srt as as_srt
+from voxframe_engine.text import vtt
 
 HOSTILE = [
     "Hello,", "<b>bold</b>", "-->", "00:00:01.000", "--> 00:00:09.000", "&amp;", "&lt;i&gt;", "a<b", "c>d", "R&D", "&",
@@ -92,14 +93,14 @@ def chromium_cues(page, serve, vtt: str, voices: list[str] | None = None) -> lis
 def test_chromium_reads_back_every_word_of_hostile_speech(page, serve):
     """Chromium's WebVTT parser gives exactly the words and times spoken, including markup and arrows."""
     transcript = spoken(HOSTILE)
-    check(chromium_cues(page, serve, sentences.vtt(transcript)), tokens(transcript))
+    check(chromium_cues(page, serve, vtt(transcript)), tokens(transcript))
 
 
 @pytest.mark.browser
 def test_chromium_reads_back_captions_shorter_than_a_word(page, serve):
     """With 12 characters per caption no cue is longer, and no text is lost."""
     transcript = spoken(HOSTILE)
-    cues = chromium_cues(page, serve, sentences.vtt(transcript, 12))
+    cues = chromium_cues(page, serve, vtt(transcript, 12))
     assert max(len(text) for text, _, _ in cues) <= 12
     assert "".join("".join(text.split()) for text, _, _ in cues) == "".join(token for token, _, _ in tokens(transcript))
 
@@ -132,13 +133,13 @@ def test_chromium_reads_back_the_speakers_of_an_export(page, serve):
 @pytest.mark.browser
 def test_chromium_reads_an_empty_transcript_as_no_cues(page, serve):
     """A transcript without words is a valid WebVTT file without cues."""
-    assert chromium_cues(page, serve, sentences.vtt(spoken([]))) == []
+    assert chromium_cues(page, serve, vtt(spoken([]))) == []
 
 
 def test_the_srt_package_reads_back_every_word_of_hostile_speech():
     """`srt` gives exactly the words and times; an arrow becomes one character, because SRT has no escape for it."""
     transcript = spoken(HOSTILE)
-    parsed = list(srt.parse(sentences.srt(transcript)))
+    parsed = list(srt.parse(as_srt(transcript)))
     assert [cue.index for cue in parsed] == list(range(1, len(parsed) + 1))
     cues = [(c.content, round(c.start.total_seconds() * 1000), round(c.end.total_seconds() * 1000)) for c in parsed]
     expected = [(token.replace("-->", "→"), start, end) for token, start, end in tokens(transcript)]

@@ -16,7 +16,7 @@ from voxframe.corpus.search.meaning import sentences_of, top
 from voxframe.corpus.search.sentence_index import COLUMNS, SentencePart, SentenceView
 from voxframe.errors import CorpusError, CorpusWarning, ModelError, OptionError
 from voxframe.schema import CORPUS_TABLES
-from voxframe_engine.text.sentences import sentences_of as sentences_of_server
+from voxframe_engine.text import sentences_of as sentences_of_server
 
 PAYLOADS = Path(__file__).parents[2] / "data" / "payloads"
 CALLS = {

@@ -10,7 +10,7 @@ import webvtt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxframe_engine.text.sentences import captions, srt, vtt
+from voxframe_engine.text import captions, srt, vtt
 
 
 def said(*texts, step=400, **more):

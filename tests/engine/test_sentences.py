@@ -92,7 +92,7 @@ def test_every_word_is_in_one_sentence_and_one_paragraph(words):
 
 def test_sentences_of_unspaced_text_have_no_blanks() -> None:
     """Words of Chinese are joined without blanks, as in the text of the transcript."""
-    from voxframe_engine.text.sentences import joined
+    from voxframe_engine.text import joined
 
     assert joined([{"text": "今天"}, {"text": "天气。"}]) == "今天天气。"
     assert joined([{"text": "Good"}, {"text": "day."}]) == "Good day."

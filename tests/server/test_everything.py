@@ -9,7 +9,7 @@ import requests
 
 from voxframe._text import search_form
 from voxframe_engine.analyses import OPTIONS
-from voxframe_engine.analyses.english_lexicon import stem
+from voxframe_engine.analyses.lexicon import stem
 from voxframe_engine.speech.audio import TONE_HZ, Audio
 
 pytestmark = [pytest.mark.speech, pytest.mark.long]

@@ -1,11 +1,11 @@
-"""Analyses of a transcript, one per file: words and sentences in, fields of the response out.
+"""Analyses of a transcript: words and sentences in, fields of the response out.
 
 | field | file | method |
 |---|---|---|
 | auto_highlights_result | key_phrases | noun phrases (classifier of word vectors), weighted by rarity and frequency |
-| sentiment_analysis_results | lexicon_scoring | classifier of sentence vectors |
-| iab_categories_result, custom_topics_results | topics | classifier and similarity of passage vectors |
-| content_safety_labels | content_safety | classifier of sentence vectors, with word lists |
+| sentiment_analysis_results | lexicon | classifier of sentence vectors |
+| iab_categories_result, custom_topics_results | labels | classifier and similarity of passage vectors |
+| content_safety_labels | labels | classifier of sentence vectors, with word lists |
 | entities | entities | patterns over spoken and written forms, checksums, lists, a recognizer of names |
 | redaction | this one | replaces what entities found |
 | chapters | chapters | segmentation by coherence of sentence vectors; named by noun phrases, quotes key sentences |
@@ -90,7 +90,7 @@ def apply(result: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, An
         ('I love ######.', 'POSITIVE')
     """
     from voxframe.encoder import find as find_encoder
-    from voxframe_engine.text.sentences import sentences_of
+    from voxframe_engine.text import sentences_of
 
     done = dict(result)
     if not any(options.get(name) for name in OPTIONS):
@@ -106,20 +106,20 @@ def apply(result: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, An
 
         done["auto_highlights_result"] = key_phrases(sentences, encoder)
     if options.get("sentiment_analysis"):
-        from voxframe_engine.analyses.lexicon_scoring import sentiment
+        from voxframe_engine.analyses.lexicon import sentiment
 
         done["sentiment_analysis_results"] = sentiment(sentences, encoder)
     if options.get("content_safety"):
-        from voxframe_engine.analyses.content_safety import content_safety
+        from voxframe_engine.analyses.labels import content_safety
 
         done["content_safety_labels"] = content_safety(sentences, options, encoder)
     if options.get("iab_categories") or options.get("custom_topics"):
-        from voxframe_engine.analyses import topics
+        from voxframe_engine.analyses.labels import custom_topics, topics
 
         if options.get("iab_categories"):
-            done["iab_categories_result"] = topics.topics(sentences, encoder)
+            done["iab_categories_result"] = topics(sentences, encoder)
         if options.get("custom_topics"):
-            done["custom_topics_results"] = topics.custom_topics(sentences, options.get("topics") or (), encoder)
+            done["custom_topics_results"] = custom_topics(sentences, options.get("topics") or (), encoder)
     if options.get("auto_chapters"):
         from voxframe_engine.analyses.chapters import chapters
 

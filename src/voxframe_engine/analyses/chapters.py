@@ -1,6 +1,6 @@
 """Chapters, which are topic segments with gist, headline and summary, and the summary of a whole transcript.
 
-Chapters: sentences are compared by their words and topics (`extract.rows`), and by meaning if there is an encoder.
+Chapters: sentences are compared by their words and topics (`rows`), and by meaning if there is an encoder.
 Dynamic programming finds the segmentation with the most coherent chapters. Each boundary has a cost, which grows with
 the length of the text and is lower if the speaker announces a new subject ("let us talk about money"). In recordings of
 five minutes or more, no chapter is shorter than a minute. The gist is the noun phrase that is closest in meaning to the
@@ -11,9 +11,9 @@ author, 85 of 89 boundaries found, none wrong; by words alone, Pk 0.19. A talk o
 chapters. Weak on gradual topic shifts.
 
 Summary, in five types and three models: the text is divided into chapters, so that every subject is covered. In each,
-the most representative sentences are quoted (`extract`). The models differ in the selection: `informative` takes the
-most representative sentences, `conversational` at least one per speaker, with speaker labels, and what people say of
-themselves, `catchy` prefers short and emotional ones. No quoted sentence begins with a reference to an earlier one.
+the most representative sentences are quoted. The models differ in the selection: `informative` takes the most
+representative ones, `conversational` at least one per speaker, with speaker labels, and what people say of themselves,
+`catchy` prefers short and emotional ones. No quoted sentence begins with a reference to an earlier one.
 
 Quality: of the sentences selected in the sections of eight talks, 53 percent are labelled as belonging in a summary (38
 in the half used for development, 67 in the other); of first sentences 50, of random sentences 32. On three talks by
@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -33,11 +33,145 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxframe.encoder import SentenceEncoder, Vectors
-from voxframe_engine.analyses.english_lexicon import rarity, words_of
-from voxframe_engine.analyses.extract import Matrix, choose, is_whole, quoted, rows, scores
 from voxframe_engine.analyses.key_phrases import Phrase, noun_phrases, weight
-from voxframe_engine.analyses.lexicon_scoring import judge
-from voxframe_engine.text.sentences import Sentence, spanned
+from voxframe_engine.analyses.lexicon import STOPWORDS, clues, find_clues, judge, nounness, rarity, stem, words_of
+from voxframe_engine.text import Sentence, joined, spanned
+
+Matrix = NDArray[np.float64]
+
+_WEIGHTLESS = 2.5  # words up to this rarity have no weight
+_LABEL = 1.5  # weight of a word for the topic that it indicates
+
+
+def term_weights(text: str) -> dict[str, float]:
+    """Return the stems of content words, weighted by frequency times rarity."""
+    weights: defaultdict[str, float] = defaultdict(float)
+    for word in words_of(text):
+        if word not in STOPWORDS and len(word) > 2:
+            weights[stem(word)] += max(0.0, rarity(word) - _WEIGHTLESS)
+    return weights
+
+
+def rows(texts: Sequence[str], *, labels: bool = True) -> Matrix:
+    """Return one vector per text, of unit length or zero: its terms and, with `labels`, the topics they indicate.
+
+    Topics make sentences similar that share no word: "tomato" and "compost" both indicate gardening.
+    """
+    described = []
+    for text in texts:
+        weights = dict(term_weights(text))
+        for _, matching in find_clues(text, clues("topics.txt")) if labels else ():
+            for clue in matching:
+                name = f"#{clue.label.split('>')[0]}"
+                amount = _LABEL * (2.0 if clue.sign == "!" else 1 / math.sqrt(len(matching)))
+                weights[name] = weights.get(name, 0.0) + amount
+        described.append(weights)
+    columns = {name: at for at, name in enumerate(dict.fromkeys(name for weights in described for name in weights))}
+    matrix = np.zeros((len(texts), max(1, len(columns))))
+    for at, weights in enumerate(described):
+        for name, amount in weights.items():
+            matrix[at, columns[name]] = amount
+    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    unit: Matrix = matrix / np.where(lengths == 0, 1.0, lengths)
+    return unit
+
+
+_EARLY = 0.6  # bonus of the first sentence, decreasing to 0; the words give up to 1
+_FILLED = 0.7  # factor for each filler within a sentence
+_OPENING = re.compile(
+    r"^(?:(?:and|so|but|well|now|yeah|yes|no(?=,)|okay|ok|right|um|uh|oh|hey|like(?=,)|you know|i mean|i think|"
+    r"of course|finally|again|basically|anyway|actually)\b,? )+",
+    re.IGNORECASE,
+)
+_MANNERS = re.compile(
+    r"(?:good (?:morning|evening|afternoon|night)|hello|hi|thanks?|welcome|goodbye|bye)\b", re.IGNORECASE
+)
+#: Words that stand for something said before, if no noun is before them in the sentence.
+_REFERS = frozenset(
+    """
+    it it's its it'll they they're they'd they've they'll them their he he's he'd he'll him his she she's she'd she'll
+    her this those these both neither ones such same
+    """.split()
+)
+#: Words that stand for something said before if a sentence begins with them.
+_GOES_ON = frozenset(
+    "that that's that'd that'll which because then than otherwise therefore instead especially except".split()
+)
+_FILLER = re.compile(
+    r"\b(?:um+|uh+|er+m?|you know|i mean|i don't know|kind of|sort of|or something|or whatever)\b"
+    r"|, like\b|\blike,|\b(\w+),? \1\b",
+    re.IGNORECASE,
+)
+_LEAST_WORDS = 4  # words
+#: Words that cannot end a sentence: it was cut.
+_HANGING = frozenset("the a an my your our their and or but because if than whether although as of".split())
+_SAME = 0.6  # cosine above which two sentences are near-duplicates
+
+
+def stands_alone(text: str) -> bool:
+    """Return True for a whole statement that needs nothing of what came before it.
+
+    Example:
+        >>> stands_alone("The roots were broken."), stands_alone("They were broken."), stands_alone("The roots were,")
+        (True, False, False)
+    """
+    quote = quoted(text)
+    words = words_of(quote)
+    if quote.endswith("?") or not is_whole(quote):
+        return False
+    refers = next((at for at, word in enumerate(words) if word in _REFERS), len(words))
+    named = next((at for at, word in enumerate(words) if word not in STOPWORDS and nounness(word) > 0), len(words))
+    return named < refers and words[0] not in _GOES_ON and not _FILLER.match(quote)
+
+
+def is_whole(text: str) -> bool:
+    """Return True for a sentence of several words, without fillers, that was not cut off."""
+    words = words_of(_FILLER.sub("", text))
+    ends = text.endswith((".", "?", "!")) and not text.endswith("..")
+    return ends and len(words) >= _LEAST_WORDS and words[-1] not in _HANGING
+
+
+def scores(texts: Sequence[str]) -> list[float]:
+    """Score how representative each sentence is of all of them, lowered for sentences that are hard to quote."""
+    weights = term_weights(joined([{"text": text} for text in texts]))
+    values = []
+    for text in texts:
+        length = max(1, len(words_of(text)))
+        value = sum(weights.get(term, 0.0) ** 0.5 for term in term_weights(text)) / length**0.5
+        value *= 0.5 if length < 5 or _MANNERS.match(text) else 1.0
+        value *= _FILLED ** len(_FILLER.findall(quoted(text)))
+        values.append(value)
+    greatest = max(values, default=0.0) or 1.0
+    return [value / greatest + _EARLY * (1 - at / len(values)) for at, value in enumerate(values)]
+
+
+def choose(texts: Sequence[str], count: int, values: Sequence[float] | None = None) -> list[int]:
+    """Return the indexes of the sentences to quote, in order, without near-duplicates.
+
+    Sentences that do not stand alone are left out, even if fewer than `count` are left.
+    """
+    ranking = scores(texts) if values is None else values
+    selected: list[int] = []
+    for at in sorted(filter(lambda at: stands_alone(texts[at]), range(len(texts))), key=lambda at: -ranking[at]):
+        if len(selected) == count:
+            break
+        vector, *neighbours = rows([texts[n] for n in (at, *selected)], labels=False)
+        if all(vector @ other < _SAME for other in neighbours):
+            selected.append(at)
+    return sorted(selected)
+
+
+def quoted(text: str) -> str:
+    """Return a sentence without its opening filler words.
+
+    Example:
+        >>> quoted("And so, well, the roots were broken.")
+        'The roots were broken.'
+    """
+    remaining = _OPENING.sub("", text.replace("so, well,", "so well,"))
+    remaining = remaining or text
+    return remaining[:1].upper() + remaining[1:]
+
 
 _SHORTEST = 4  # sentences
 _LONG_MS, _LEAST_MS = 300_000, 60_000  # chapters of recordings this long have at least this duration

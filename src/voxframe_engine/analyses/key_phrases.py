@@ -2,7 +2,7 @@
 
 Method: a noun phrase is a run of one to four nouns and adjectives within a sentence that ends with a noun. A classifier
 of word vectors tells nouns and adjectives from interjections, discourse words and verbs; without the encoder, the words
-before them in English texts do (see `english_lexicon`). The weight of a phrase depends on the rarity of its words in
+before them in English texts do (see `lexicon`). The weight of a phrase depends on the rarity of its words in
 English, on its frequency, and on its length. Of phrases that share most of their words, only the best is kept.
 
 Quality (`python -m tests.benchmarks analyses`): on four held-out talks, 63 percent of the first ten phrases were
@@ -21,9 +21,17 @@ from typing import Any, NamedTuple
 
 from voxframe._text import WordDict
 from voxframe.encoder import SentenceEncoder
-from voxframe_engine.analyses.english_lexicon import STOPWORDS, is_common, nounness, rarity, stem, words_of
-from voxframe_engine.analyses.lexicon_scoring import WORD_SCALE, classifier
-from voxframe_engine.text.sentences import Sentence
+from voxframe_engine.analyses.lexicon import (
+    STOPWORDS,
+    WORD_SCALE,
+    classifier,
+    is_common,
+    nounness,
+    rarity,
+    stem,
+    words_of,
+)
+from voxframe_engine.text import Sentence
 
 _MOST = 15
 _LONGEST = 4  # words

@@ -22,7 +22,7 @@ import numpy as np
 
 from voxframe import encoder
 from voxframe.encoder import Vectors
-from voxframe_engine.analyses.english_lexicon import content, stem, words_of
+from voxframe_engine.analyses.lexicon import content, stem, words_of
 from voxframe_engine.answers import QUOTING, LLMAnswer, LLMRequest, Report, Source, from_transcript, unreported
 from voxframe_engine.answers.chat import ChatAnswerer, LanguageModel
 from voxframe_engine.answers.extractive import NO_ACTIONS, NOTHING_FITS, ExtractiveAnswerer, needs_writing, task_kind

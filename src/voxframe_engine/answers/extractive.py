@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from voxframe_engine import RequestRefused
-from voxframe_engine.analyses.extract import choose, quoted, scores
+from voxframe_engine.analyses.chapters import choose, quoted, scores
 from voxframe_engine.answers import (
     QUOTING,
     Line,

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from voxframe import encoder
 from voxframe.encoder import SentenceEncoder, Vectors
 from voxframe.errors import MissingExtraError, ModelError
-from voxframe_engine.analyses.english_lexicon import stem, words_of
+from voxframe_engine.analyses.lexicon import stem, words_of
 from voxframe_engine.answers import Line, Source, is_question
 
 Scores = NDArray[np.float64]

@@ -1,14 +1,16 @@
-"""Recognized words to written text: words between recognition and the finished transcript, and their turns."""
+"""Words of a transcript that is being made, and the turns, sentences, passages and subtitles of a finished one."""
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from voxframe._text import join_words
+from voxframe import _text
+from voxframe._text import DEFAULT_CHARS, Cue, WordDict, join_words, sentences
 
 
 @dataclass
@@ -113,13 +115,98 @@ def _ends_between(before: Word, after: Word, other_times: Sequence[int]) -> bool
 def utterance(turn: Sequence[Word]) -> dict[str, Any]:
     """Return a turn as it appears in a transcript."""
     words = [word.to_dict() for word in turn]
-    channel = {} if turn[0].channel is None else {"channel": turn[0].channel}
-    return {
-        "confidence": sum(word["confidence"] for word in words) / len(words),
-        "start": turn[0].start,
-        "end": max(word.end for word in turn),
-        "speaker": turn[0].speaker,
-        **channel,
-        "text": join_words(word.text for word in turn),
-        "words": words,
+    return {"confidence": sum(word["confidence"] for word in words) / len(words), **passage(words)}
+
+
+#: As in the sentences response: text, start, end, words, speaker, and channel if channels are separate.
+Sentence = dict[str, Any]
+
+#: White space between two sentences of a text.
+SENTENCE_END = re.compile(r"(?<=[.?!])\s+")
+
+_PASSAGE_MS = 30_000
+
+
+def sentences_of(words: Sequence[WordDict]) -> list[Sentence]:
+    """Return the sentences of a transcript, ordered by start time."""
+    return [passage(group) for group in sentences(words)]
+
+
+def passages(sentences: Sequence[Sentence]) -> Iterator[tuple[int, int]]:
+    """Yield groups of whole sentences of about 30 s, as indexes of the first and last sentence."""
+    first = 0
+    for at, sentence in enumerate(sentences):
+        if at > first and sentence["end"] - sentences[first]["start"] > _PASSAGE_MS:
+            yield first, at - 1
+            first = at
+    if sentences:
+        yield first, len(sentences) - 1
+
+
+def joined(sentences: Sequence[Sentence]) -> str:
+    """Return the text of several sentences."""
+    return join_words(sentence["text"] for sentence in sentences)
+
+
+def spanned(sentences: Sequence[Sentence]) -> dict[str, int]:
+    """Return start and end of several sentences, in the form of the field `timestamp`."""
+    return {"start": sentences[0]["start"], "end": max(sentence["end"] for sentence in sentences)}
+
+
+def passage(words: Sequence[WordDict]) -> Sentence:
+    """Return words as one passage. Its speaker, and its channel, are those of all words, else None."""
+    speakers, channels = ({word.get(name) for word in words} for name in ("speaker", "channel"))
+    fields = {
+        "text": join_words(word["text"] for word in words),
+        "start": words[0]["start"],
+        "end": max(word["end"] for word in words),
+        "words": list(words),
+        "speaker": speakers.pop() if len(speakers) == 1 else None,
     }
+    channel = channels.pop() if len(channels) == 1 else None
+    return fields if channel is None else {**fields, "channel": channel}
+
+
+def captions(transcript: dict[str, Any], chars: int = DEFAULT_CHARS) -> Iterator[Cue]:
+    """Split a transcript into captions.
+
+    A caption holds words of one speaker and one channel, in order. A word longer than a caption is split.
+    """
+    cues = [
+        cue
+        for turn in _turns(transcript)
+        for cue in _text.cues((Cue(word["text"], word["start"], word["end"]) for word in turn), chars)
+    ]
+    yield from _text.readable(sorted(cues, key=lambda cue: cue.start))
+
+
+def srt(transcript: dict[str, Any], chars: int = DEFAULT_CHARS) -> str:
+    """Return the captions of a transcript as SRT.
+
+    Example:
+        >>> print(srt({"words": [{"text": "Hi!", "start": 250, "end": 650}]}), end="")
+        1
+        00:00:00,250 --> 00:00:01,050
+        Hi!
+    """
+    return _text.srt(captions(transcript, chars))
+
+
+def vtt(transcript: dict[str, Any], chars: int = DEFAULT_CHARS) -> str:
+    """Return the captions of a transcript as WebVTT.
+
+    Example:
+        >>> print(vtt({"words": [{"text": "R&D", "start": 250, "end": 650}]}), end="")
+        WEBVTT
+        <BLANKLINE>
+        00:00:00.250 --> 00:00:01.050
+        R&amp;D
+    """
+    return _text.vtt(captions(transcript, chars))
+
+
+def _turns(transcript: dict[str, Any]) -> Iterator[list[WordDict]]:
+    """Runs of words of one voice. Words of channels that overlap alternate in `words`; utterances keep them whole."""
+    for line in transcript.get("utterances") or [transcript]:
+        for _, turn in groupby(line.get("words") or (), key=lambda word: (word.get("speaker"), word.get("channel"))):
+            yield list(turn)

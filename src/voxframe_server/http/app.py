@@ -27,7 +27,7 @@ from voxframe_engine.answers import Answerer, Report
 from voxframe_engine.answers.writer import LocalModel
 from voxframe_engine.speech import engines
 from voxframe_engine.speech.engines import DEFAULT_CHOICE, EngineChoice
-from voxframe_engine.text import sentences
+from voxframe_engine.text import srt, vtt
 from voxframe_server.data_dir import DataDir, RetentionPolicy
 from voxframe_server.http import llm_routes, page, serialization
 from voxframe_server.http.llm_routes import ResponseStore
@@ -395,8 +395,8 @@ def _issue_token(tokens: TokenStore, body: object) -> str:
 
 
 _VIEWS: dict[str, Callable[[dict[str, Any], Request], Response | dict[str, Any]]] = {
-    "srt": _subtitles(sentences.srt),
-    "vtt": _subtitles(sentences.vtt),
+    "srt": _subtitles(srt),
+    "vtt": _subtitles(vtt),
     "paragraphs": lambda transcript, _: serialization.paragraphs(transcript),
     "sentences": lambda transcript, _: serialization.sentences(transcript),
     "word-search": _word_search,

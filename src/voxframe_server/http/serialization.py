@@ -8,6 +8,7 @@ from typing import Any
 from voxframe import _text, options
 from voxframe.options import WORD_SEARCH_WORDS
 from voxframe.validators import shown
+from voxframe_engine.text import passage
 from voxframe_server.jobs.job_store import JobRecord
 
 #: Result fields and their values before a job is completed.
@@ -99,30 +100,13 @@ def paragraphs(transcript: dict[str, Any]) -> dict[str, Any]:
 
 def _passages(transcript: dict[str, Any], name: str, groups: list[list[dict[str, Any]]]) -> dict[str, Any]:
     return {
-        name: [_passage(words) for words in groups],
+        name: [
+            {**passage(words), "confidence": sum(word["confidence"] for word in words) / len(words)} for words in groups
+        ],
         "id": transcript["id"],
         "confidence": transcript["confidence"],
         "audio_duration": transcript["audio_duration"],
     }
-
-
-def _passage(words: list[dict[str, Any]]) -> dict[str, Any]:
-    passage = {
-        "text": _text.join_words(word["text"] for word in words),
-        "start": words[0]["start"],
-        "end": max(word["end"] for word in words),
-        "confidence": sum(word["confidence"] for word in words) / len(words),
-        "words": words,
-        "speaker": _shared(words, "speaker"),
-    }
-    channel = _shared(words, "channel")
-    return passage if channel is None else {**passage, "channel": channel}
-
-
-def _shared(words: list[dict[str, Any]], name: str) -> Any:
-    """Return the value that all words share, or None."""
-    values = {word.get(name) for word in words}
-    return values.pop() if len(values) == 1 else None
 
 
 def search_terms(values: Iterable[str]) -> list[str]:

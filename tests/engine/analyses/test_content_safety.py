@@ -5,7 +5,7 @@ from tests.benchmarks import analyses as scores
 from tests.benchmarks import labelled, meaning
 
 from voxframe import encoder
-from voxframe_engine.analyses.content_safety import content_safety, judge
+from voxframe_engine.analyses.labels import content_safety, judge
 
 FIRE = "Smoke from the wildfires covered the valley. Thousands were evacuated before the fire reached the town."
 WINE = "We had a bottle of wine."

@@ -3,7 +3,7 @@
 from tests.benchmarks import analyses as scores
 from tests.benchmarks.labelled import FRESH
 
-from voxframe_engine.analyses import extract
+from voxframe_engine.analyses import chapters
 from voxframe_engine.analyses.chapters import boundaries
 
 
@@ -47,4 +47,4 @@ def test_chapters_and_summaries():
     error, found = scores.score_chapters(FRESH, lambda texts, _: boundaries(texts))
     assert error < scores.score_chapters(FRESH, scores.equal)[0]
     assert found.precision >= 0.85
-    assert scores.score_summaries(FRESH, extract.scores) >= 0.55
+    assert scores.score_summaries(FRESH, chapters.scores) >= 0.55

@@ -8,7 +8,7 @@ from tests.benchmarks import analyses as scores
 from tests.benchmarks import labelled
 
 from voxframe import encoder
-from voxframe_engine.analyses.lexicon_scoring import judge, sentiment
+from voxframe_engine.analyses.lexicon import judge, sentiment
 
 
 def test_sentiment_goes_by_meaning():

@@ -5,7 +5,7 @@ from tests.benchmarks import analyses as scores
 from tests.benchmarks import labelled
 
 from voxframe import encoder
-from voxframe_engine.analyses import extract
+from voxframe_engine.analyses import chapters
 from voxframe_engine.analyses.chapters import summary
 
 TEXT = " ".join(sentence for part in labelled.talks("dev")[1].sections for sentence in part.sentences)
@@ -23,7 +23,7 @@ def conversation():
 
 def test_chosen_sentences_belong_in_a_summary_more_often_than_the_first_ones():
     """Over both halves; a third of all sentences are labelled, and the first of a section often."""
-    ours = [scores.score_summaries(half, extract.scores) for half in labelled.HALVES]
+    ours = [scores.score_summaries(half, chapters.scores) for half in labelled.HALVES]
     first = [scores.score_summaries(half, scores.first_ones) for half in labelled.HALVES]
     assert sum(ours) > sum(first)
     assert min(ours) >= 0.4
@@ -66,9 +66,9 @@ def test_the_fifteen_kinds_differ():
 )
 def test_sentences_that_need_others_are_not_quoted(text):
     """References to what came before, cut sentences and questions are left out."""
-    assert not extract.stands_alone(text)
+    assert not chapters.stands_alone(text)
     texts = ["The roof of the factory was repaired in June.", text]
-    assert extract.choose(texts, 2) == [0]
+    assert chapters.choose(texts, 2) == [0]
 
 
 def test_types_differ_in_length_and_form():

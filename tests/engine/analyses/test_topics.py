@@ -7,7 +7,7 @@ from tests.benchmarks import analyses as scores
 from tests.benchmarks import labelled, meaning
 
 from voxframe import encoder
-from voxframe_engine.analyses.topics import CLEAR, FLOOR, custom_relevances, taxonomy_relevances, topics
+from voxframe_engine.analyses.labels import CLEAR, FLOOR, custom_relevances, taxonomy_relevances, topics
 
 BREAD = "You mix rye flour and water and let the dough sit overnight. The oven has to be hot when the bread goes in."
 

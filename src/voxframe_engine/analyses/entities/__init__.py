@@ -24,12 +24,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from voxframe_engine.analyses.entities.addresses import addresses
-from voxframe_engine.analyses.entities.contacts import contacts
+from voxframe_engine.analyses.entities.contacts import addresses, contacts
 from voxframe_engine.analyses.entities.dates import ages, amounts, dates
 from voxframe_engine.analyses.entities.identifiers import identifiers
-from voxframe_engine.analyses.entities.listed_terms import terms
-from voxframe_engine.analyses.entities.people import organisations, people
+from voxframe_engine.analyses.entities.people import organisations, people, terms
 from voxframe_engine.analyses.entities.recognizer import Recognizer, first_names, is_no_person, plain, unlisted_names
 from voxframe_engine.analyses.entities.text import EntityMatch, WordDict, WordRun, runs
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from voxframe_engine.analyses.entities.listed_terms import names
+from voxframe_engine.analyses.entities.people import names
 from voxframe_engine.analyses.entities.text import (
     BELOW_100,
     DIGIT,

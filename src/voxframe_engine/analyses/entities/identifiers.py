@@ -17,8 +17,7 @@ import phonenumbers
 from stdnum import bic, iban, luhn
 from stdnum.us import ssn
 
-from voxframe_engine.analyses.entities.listed_terms import is_listed
-from voxframe_engine.analyses.entities.series import Series, counts_up, is_counting, is_in_pairs, series
+from voxframe_engine.analyses.entities.people import is_listed
 from voxframe_engine.analyses.entities.text import (
     BELOW_100,
     CODE,
@@ -28,12 +27,17 @@ from voxframe_engine.analyses.entities.text import (
     YEAR,
     EntityMatch,
     Rule,
+    Series,
     WordRun,
+    counts_up,
     digits_of,
     find_matches,
+    is_counting,
+    is_in_pairs,
     rules,
+    series,
 )
-from voxframe_engine.text.sentences import SENTENCE_END
+from voxframe_engine.text import SENTENCE_END
 
 _IS = (
     r"(?: is| are| was|:| number| no\.?| of|,| ends in| ending in| reads| says| should be| with"

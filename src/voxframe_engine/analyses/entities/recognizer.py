@@ -22,12 +22,10 @@ from typing import NamedTuple
 from voxframe import models
 from voxframe.encoder import find as find_encoder
 from voxframe.errors import ModelError
-from voxframe_engine.analyses.english_lexicon import STOPWORDS
-from voxframe_engine.analyses.entities.listed_terms import is_listed, known
-from voxframe_engine.analyses.entities.people import STOP
+from voxframe_engine.analyses.entities.people import STOP, is_listed, known
 from voxframe_engine.analyses.entities.text import EntityMatch, WordRun
-from voxframe_engine.analyses.lexicon_scoring import WORD_SCALE, classifier
-from voxframe_engine.text.sentences import SENTENCE_END
+from voxframe_engine.analyses.lexicon import STOPWORDS, WORD_SCALE, classifier
+from voxframe_engine.text import SENTENCE_END
 
 _SLANG = frozenset(
     "gonna wanna gotta kinda sorta lemme gimme dunno cause yeah yep nope hmm umm uhh okay hey hiya".split()
