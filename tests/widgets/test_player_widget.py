@@ -16,7 +16,7 @@ import voxframe
 from voxframe.colors import COLORS
 from voxframe.errors import AudioNotFoundError, CorpusWarning, OptionError, PayloadWarning
 from voxframe.widgets import Timeline, TranscriptPlayer
-from voxframe.widgets.player_passages import MAX_PASSAGE_WORDS, split_passages
+from voxframe.widgets.player_data import MAX_PASSAGE_WORDS, split_passages
 
 DATA = Path(__file__).parents[2] / "data"
 INTERVIEW = DATA / "payloads" / "interview.json"

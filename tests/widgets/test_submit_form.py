@@ -10,8 +10,16 @@ from voxframe.corpus.job import new_job
 from voxframe.errors import CorpusWarning, OptionError
 from voxframe.options import FIELDS
 from voxframe.widgets import SubmitForm
-from voxframe.widgets.option_fields import LABELS, Presets, format_input, kind_of, parse_form, parse_input
-from voxframe.widgets.submit_parts import _job_row, safe_name
+from voxframe.widgets.submit_parts import (
+    LABELS,
+    Presets,
+    _job_row,
+    format_input,
+    kind_of,
+    parse_form,
+    parse_input,
+    safe_name,
+)
 
 CANARY = "canary-5f1b0c77d2"
 HOSTILE = "<img src=x onerror='window.hurt=1'><script>window.hurt=1</script>"

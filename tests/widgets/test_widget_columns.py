@@ -3,8 +3,8 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from voxframe.widgets import encoding
-from voxframe.widgets.player_passages import split_passages
+from voxframe.widgets.base import pack_bands, pack_texts
+from voxframe.widgets.player_data import split_passages
 
 
 def unpacked(data: bytes, offsets: bytes) -> list[str]:
@@ -16,8 +16,8 @@ def test_texts_survive_encoding():
     """Texts with null characters, line ends and any script survive; a null is empty, half a surrogate pair "?"."""
     given = ["plain", "", None, "nul\x00byte", "two\nlines", "שלום", "🙂", "half \ud800", np.nan]
     wanted = ["plain", "", "", "nul\x00byte", "two\nlines", "שלום", "🙂", "half ?", ""]
-    assert unpacked(*encoding.texts(given)) == wanted
-    assert unpacked(*encoding.texts([])) == []
+    assert unpacked(*pack_texts(given)) == wanted
+    assert unpacked(*pack_texts([])) == []
 
 
 def test_bands_are_in_time_order_and_have_a_time():
@@ -29,17 +29,17 @@ def test_bands_are_in_time_order_and_have_a_time():
             "end_ms": pd.array([900, 500, 100, 800, 2**53], "Int64"),
         }
     )
-    packed = encoding.bands(chapters, "headline", "band")
+    packed = pack_bands(chapters, "headline", "band")
     assert unpacked(packed["band_text"], packed["band_offsets"]) == ["first", "second"]
     assert np.frombuffer(packed["band_end"], "<i4").tolist() == [500, 900]
-    assert encoding.bands(None, "headline", "band") == {}
+    assert pack_bands(None, "headline", "band") == {}
 
 
 def test_a_chapter_without_a_headline_is_numbered():
     """A chapter that has no subject is called by its number in the order of time."""
     headlines = ["Ovens", "", None]
     chapters = pd.DataFrame({"headline": headlines, "start_ms": [500, 0, 900], "end_ms": [900, 500, 999]})
-    packed = encoding.bands(chapters, "headline", "band")
+    packed = pack_bands(chapters, "headline", "band")
     assert unpacked(packed["band_text"], packed["band_offsets"]) == ["Chapter 1", "Ovens", "Chapter 3"]
 
 

@@ -19,8 +19,7 @@ from voxframe.corpus.corpus import chosen_corpus
 from voxframe.corpus.job import is_address, is_remote, short_name
 from voxframe.errors import AudioError, CorpusWarning, OptionError, caller
 from voxframe.validators import Integer, checked, nearest, shown
-from voxframe.widgets.base import ScriptedWidget, absolute_path, corpus_call, show_errors
-from voxframe.widgets.encoding import require_times
+from voxframe.widgets.base import ScriptedWidget, absolute_path, corpus_call, require_times, show_errors
 from voxframe.widgets.player import TranscriptPlayer
 
 #: One recording, or recordings by transcript id or by name.

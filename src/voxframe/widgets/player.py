@@ -25,6 +25,7 @@ from voxframe.loaders.sources import Fetcher
 from voxframe.validators import Number, checked, shown
 from voxframe.widgets import media_server
 from voxframe.widgets.base import (
+    LAST_MS,
     ScriptedWidget,
     absolute_path,
     check_range,
@@ -32,19 +33,22 @@ from voxframe.widgets.base import (
     corpus_call,
     define_comment,
     escaped,
+    lanes_svg,
     show_errors,
     text_map,
+    write_page,
 )
-from voxframe.widgets.encoding import LAST_MS, lanes_svg, write_page
 from voxframe.widgets.player_data import (
     Given,
+    PlayerPassages,
+    corrected_passages,
     find_store,
     load_tables,
     origin,
     peaks,
     speaker_names,
+    split_passages,
 )
-from voxframe.widgets.player_passages import PlayerPassages, corrected_passages, split_passages
 
 #: Maximum number of turns in the static HTML, and of characters per turn.
 _STATIC_TURNS, _STATIC_CHARS = 12, 600

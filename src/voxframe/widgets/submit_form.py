@@ -30,8 +30,20 @@ from voxframe.widgets.base import (
     escaped,
     show_errors,
 )
-from voxframe.widgets.option_fields import NOT_SAVED, FormField, Presets, format_input, groups, parse_form
-from voxframe.widgets.submit_parts import MAX_ROWS, Uploads, existing, job_rows, plan_rows, probed_row
+from voxframe.widgets.submit_parts import (
+    MAX_ROWS,
+    NOT_SAVED,
+    FormField,
+    Presets,
+    Uploads,
+    existing,
+    format_input,
+    groups,
+    job_rows,
+    parse_form,
+    plan_rows,
+    probed_row,
+)
 
 #: Recordings submitted per call: up to this many are still sent after "Stop sending".
 _BATCH_SIZE = 4
