@@ -28,7 +28,7 @@ from tests.benchmarks.one_core import one_core
 from tests.benchmarks.payloads import payload, transcript
 from tests.benchmarks.peers import Frames, peers
 from voxframe.frames import json_lists
-from voxframe.frames.extra import unknown_texts
+from voxframe.frames.json_lists import unknown_texts
 
 LIMITS = {"all tables, pandas": 2.0, "all tables, Arrow": 1.4, "load_words": 1.0, "finding unknown fields": 0.3}
 _IN_A_ROW = 5

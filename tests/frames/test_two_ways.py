@@ -13,7 +13,7 @@ from tests.frames.two_ways import check
 
 from voxframe.errors import PayloadError
 from voxframe.frames import as_table, decode_transcript, tables_together, transcript_arrays, transcript_tables
-from voxframe.frames.json_schema import Shape, shape
+from voxframe.frames.layout import Shape, shape
 from voxframe.schema import TRANSCRIPT_TABLES, Column
 
 SHAPE = shape(frozenset(TRANSCRIPT_TABLES))

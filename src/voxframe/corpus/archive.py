@@ -37,7 +37,7 @@ from voxframe.corpus.views import DAMAGE, Located, assemble, runs_of
 from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, NewerCorpusError, PayloadError, caller
 from voxframe.frames import derived_passages
 from voxframe.frames.corrected import TURN_TABLES, correct_tables, with_original
-from voxframe.frames.passages import with_derived
+from voxframe.frames.tables import with_derived
 from voxframe.schema import SCHEMA_VERSION, TRANSCRIPT_TABLES
 from voxframe.validators import listed, nearest, shown
 

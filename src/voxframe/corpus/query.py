@@ -28,7 +28,7 @@ from voxframe.corpus.views import DamageError, Located, View, lazy_frame, run_sq
 from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, MissingExtraError, PayloadError, caller
 from voxframe.frames import joined, suited
 from voxframe.frames.corrected import correct_tables, with_original
-from voxframe.frames.passages import with_derived
+from voxframe.frames.tables import with_derived
 from voxframe.schema import (
     CORPUS_TABLES,
     CORRECTED_TABLES,

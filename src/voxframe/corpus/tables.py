@@ -31,7 +31,7 @@ from voxframe.corpus.store import EXPORTS, Stored, folder, read_file, sweep
 from voxframe.errors import CorpusError
 from voxframe.frames import as_table
 from voxframe.frames.corrected import with_original
-from voxframe.frames.passages import with_derived
+from voxframe.frames.tables import with_derived
 from voxframe.schema import SCHEMA_VERSION, TABLES, TRANSCRIPT_TABLES
 
 #: Kinds of parts. The last three are in `current/`: rows of edited transcripts, and sentences and paragraphs that were

@@ -3,9 +3,18 @@
 import importlib
 from typing import TYPE_CHECKING
 
-from voxframe.frames.columns import Arrays, as_table, from_table, no_rows, uncast_table
-from voxframe.frames.passages import derived_passages, paragraph_table, passage_rows, sentence_table, word_match_table
-from voxframe.frames.tables import decode_transcript, tables_together, transcript_arrays, transcript_tables
+from voxframe.frames.layout import Arrays, as_table, from_table, no_rows, uncast_table
+from voxframe.frames.tables import (
+    decode_transcript,
+    derived_passages,
+    paragraph_table,
+    passage_rows,
+    sentence_table,
+    tables_together,
+    transcript_arrays,
+    transcript_tables,
+    word_match_table,
+)
 
 if TYPE_CHECKING:
     from voxframe.frames.dataframes import (

@@ -16,7 +16,7 @@ from pandas.api.types import union_categoricals
 from voxframe import accessor as _accessor  # noqa: F401  importing it adds df.vox
 from voxframe._arrow import TEXT as STR
 from voxframe._arrow import TEXT_DTYPE
-from voxframe.frames.columns import TEXT, Arrays, from_table
+from voxframe.frames.layout import TEXT, Arrays, from_table
 from voxframe.schema import BOOL, CORRECTED_TABLES, FLOAT, INT, STRING, TABLES, TEXT_ORIGINAL, TIMESTAMP
 
 Values: TypeAlias = "pa.Array | pa.ChunkedArray"

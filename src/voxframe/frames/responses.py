@@ -12,10 +12,9 @@ import orjson
 import pyarrow as pa
 
 from voxframe.errors import PayloadError, PayloadWarning, caller
-from voxframe.frames.extra import Misfit, elements, extra_text, json_text, unknown, unknown_of_item
-from voxframe.frames.json_schema import shape
-from voxframe.frames.payloads import encode
-from voxframe.frames.repair import parse, repair_payload, whole_pairs
+from voxframe.frames.json_lists import Misfit, elements, extra_text, json_text, unknown, unknown_of_item, whole_pairs
+from voxframe.frames.layout import shape
+from voxframe.frames.payloads import encode, parse, repair_payload
 from voxframe.schema import RESPONSES, STREAM, STREAM_WORDS, Table
 
 _COLUMNS = {column.name: column for column in RESPONSES.columns}

@@ -10,10 +10,19 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxframe.frames.columns import Arrays, from_columns, from_rows, no_rows
-from voxframe.frames.extra import Rest, elements, extra_text, field, unknown_of_item
-from voxframe.frames.json_lists import Columns, Lists, RawList, columns, read_lists
-from voxframe.frames.json_schema import WORD_LIST, shape
+from voxframe.frames.json_lists import (
+    Columns,
+    Lists,
+    RawList,
+    Rest,
+    columns,
+    elements,
+    extra_text,
+    field,
+    read_lists,
+    unknown_of_item,
+)
+from voxframe.frames.layout import WORD_LIST, Arrays, from_columns, from_rows, no_rows, shape
 from voxframe.schema import EXTRA, INT, TIMING
 
 Floats: TypeAlias = npt.NDArray[np.float64]
