@@ -8,7 +8,7 @@ import pytest
 
 import voxframe
 from voxframe import analysis
-from voxframe.measures import MEASURES
+from voxframe.dictionary import MEASURES
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,26 @@
-"""Files that several processes use at once: locks, and SQLite databases."""
+"""Files that several processes use at once: locks, SQLite databases, and the record of the server that commands share.
+
+The record is only valid while its server holds a lock, which the operating system releases if the server dies. So that
+of a killed server is never used, and the API key never goes to another program on the same port.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
+import os
+import platform
 import sqlite3
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
+
+from voxframe._files import hidden_path
 
 
 @contextlib.contextmanager
@@ -75,3 +89,98 @@ def open_sqlite(
             connection.close()
             raise
     return connection
+
+
+#: Variables that change the results of the server. The file holds only a hash of their values.
+_CHOICES = (
+    "VOXFRAME_ENGINE VOXFRAME_MODEL VOXFRAME_MODEL_NANO VOXFRAME_MODEL_CACHE VOXFRAME_LLM_URL VOXFRAME_LLM_MODEL "
+    "VOXFRAME_LLM_KEY VOXFRAME_LLM_WINDOW VOXFRAME_WRITER"
+).split()
+
+
+@dataclass(frozen=True)
+class ServerRecord:
+    """A running shared server.
+
+    Attributes:
+        choices: Hash of the settings that it was started with, see `choices_of`.
+    """
+
+    base_url: str
+    pid: int
+    version: str
+    choices: str
+    host: str
+    started: float
+
+
+class ServerFile:
+    """The record of the shared server of a data directory, readable by its owner only."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._path = folder / "shared.json"
+        self.key_file = folder / "key"
+        self._held: Any = None
+
+    def starting(self, *, wait: bool = True) -> AbstractContextManager[bool]:
+        """Hold the lock for looking up, starting and ending the server, so that two commands start only one."""
+        return file_lock(self._path.with_name("shared.starting.lock"), wait=wait)
+
+    def record(self) -> ServerRecord | None:
+        """Return the running server, or None. Call this only while `starting` is held."""
+        found = self._written()
+        if found is None or found.host != platform.node():  # a home directory on a network: its URL leads nowhere here
+            return None
+        return None if self.has_ended() else found
+
+    def has_ended(self) -> bool:
+        """Return True if no process is the running server. Call this only while `starting` is held."""
+        with file_lock(self._running, wait=False) as ended:
+            return ended
+
+    def is_running(self, base_url: str) -> bool:
+        """Return True if the server with this URL is running, or if a command is just looking it up."""
+        with self.starting(wait=False) as held:
+            record = self.record() if held else None
+        return not held or (record is not None and record.base_url == base_url)
+
+    def hold(self) -> bool:
+        """Mark this process as the running server until it ends. Return False if another one is."""
+        self._held = acquire_lock(self._running, wait=False)
+        return self._held is not None
+
+    def publish(self, base_url: str, choices: str) -> None:
+        """Write the record of this process."""
+        record = ServerRecord(base_url, os.getpid(), version("voxframe"), choices, platform.node(), time.time())
+        hidden = hidden_path(self._path)
+        with os.fdopen(os.open(hidden, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+            json.dump(asdict(record), file)
+        hidden.replace(self._path)
+
+    def withdraw(self) -> None:
+        """Remove the record if it is of this process."""
+        if self.is_of(os.getpid()):
+            self._path.unlink(missing_ok=True)
+
+    def is_of(self, pid: int) -> bool:
+        """Return True if the record is of a process, so that commands can find it."""
+        found = self._written()
+        return found is not None and found.pid == pid
+
+    def _written(self) -> ServerRecord | None:
+        """Return the record in the file. None if there is none, or if it is damaged or of another version."""
+        try:
+            return ServerRecord(**json.loads(self._path.read_bytes()))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    @property
+    def _running(self) -> Path:
+        return self._path.with_name("shared.running.lock")
+
+
+def choices_of(environment: Mapping[str, str], llm_prefix: str) -> str:
+    """Return a hash of everything that must be equal for a command to use a running server."""
+    values = [version("voxframe"), llm_prefix, *(environment.get(name, "").strip() for name in _CHOICES)]
+    return hashlib.sha256(json.dumps(values).encode()).hexdigest()

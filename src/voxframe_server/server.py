@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from voxframe import models, settings
 from voxframe._arguments import amount, count, seconds
 from voxframe._files import hidden_path, put_in_place, sync
-from voxframe._shared_files import file_lock
-from voxframe._shared_server import ServerFile, choices_of
+from voxframe._shared_files import ServerFile, choices_of, file_lock
 from voxframe.errors import MissingExtraError, ModelError, SettingsError
 from voxframe_server.data_dir import DataDir, RetentionPolicy
 from voxframe_server.jobs.ssrf_guard import origin

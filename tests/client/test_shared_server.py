@@ -17,7 +17,7 @@ from tests.server.conftest import silence
 
 import voxframe
 from voxframe import settings
-from voxframe._shared_server import ServerFile
+from voxframe._shared_files import ServerFile
 from voxframe.client import command_mode, connect, embedded, shared_server
 from voxframe.client.client import Client
 from voxframe.errors import ServiceUnreachableError

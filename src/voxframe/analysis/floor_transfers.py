@@ -25,8 +25,8 @@ from voxframe.analysis.rows import (
     words_in_rows,
 )
 from voxframe.analysis.search_terms import spoken as spoken_words
+from voxframe.dictionary import defines
 from voxframe.errors import OptionError, caller
-from voxframe.measures import defines
 from voxframe.validators import ListOf, Text, checked
 
 #: English words that show attention without taking the floor. Source: the tags "acknowledge (backchannel)",

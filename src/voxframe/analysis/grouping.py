@@ -15,8 +15,8 @@ import pandas as pd
 
 from voxframe._arrow import TEXT, takes_frames
 from voxframe.analysis.rows import distinct_names, floats, keeps_recordings, known_names, require, speaker_codes
+from voxframe.dictionary import defines
 from voxframe.errors import OptionError
-from voxframe.measures import defines
 from voxframe.validators import Integer, Number, checked, listed, shown
 
 #: Columns to group by: names, a Series with a value for each row, or periods of a date.

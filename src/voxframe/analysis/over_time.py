@@ -14,8 +14,8 @@ from voxframe._arrow import TEXT, takes_frames
 from voxframe.analysis.grouping import By, durations_ms, key_list, ratio, with_keys
 from voxframe.analysis.rows import floats, keeps_recordings, require, require_words, uses, with_times, words_in_rows
 from voxframe.analysis.speech_delivery import speech_pieces
+from voxframe.dictionary import defines
 from voxframe.errors import OptionError
-from voxframe.measures import defines
 from voxframe.validators import Choice, Integer, Number, checked, name_list, shown
 
 _Floats: TypeAlias = npt.NDArray[np.float64]

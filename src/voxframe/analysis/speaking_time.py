@@ -24,8 +24,8 @@ from voxframe.analysis.rows import (
     with_times,
     words_in_rows,
 )
+from voxframe.dictionary import defines
 from voxframe.errors import OptionError
-from voxframe.measures import defines
 from voxframe.validators import Choice, checked
 
 #: Denominators of a share of talk time.

@@ -23,7 +23,7 @@ from voxframe.analysis.rows import (
     words_in_rows,
 )
 from voxframe.analysis.search_terms import find_words
-from voxframe.measures import defines
+from voxframe.dictionary import defines
 from voxframe.validators import Number, checked
 
 #: English filled pauses. Source: H. Clark and J. Fox Tree, "Using uh and um in spontaneous speaking", Cognition 84,

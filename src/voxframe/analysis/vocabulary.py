@@ -19,8 +19,8 @@ from voxframe._text import FUNCTION_WORDS, is_unspaced
 from voxframe.analysis.grouping import By, ratio, with_keys
 from voxframe.analysis.rows import floats, keeps_recordings, require, speaker_codes, uses
 from voxframe.analysis.search_terms import continued, spoken
+from voxframe.dictionary import defines
 from voxframe.errors import MissingExtraError, OptionError
-from voxframe.measures import defines
 from voxframe.validators import Integer, Number, checked, name_list
 
 _COUNTS = ("ngram", "count", "transcripts")

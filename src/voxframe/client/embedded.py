@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from voxframe import models
 from voxframe._files import private_folder
-from voxframe._shared_server import ServerFile
+from voxframe._shared_files import ServerFile
 from voxframe.errors import MissingExtraError, ModelError, ServiceTimeoutError, ServiceUnreachableError
 from voxframe.settings import Secret, Settings
 

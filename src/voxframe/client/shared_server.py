@@ -14,7 +14,7 @@ import sys
 import time
 from contextlib import suppress
 
-from voxframe._shared_server import ServerFile, ServerRecord, choices_of
+from voxframe._shared_files import ServerFile, ServerRecord, choices_of
 from voxframe.client import embedded
 from voxframe.client.client import Client
 from voxframe.errors import ServiceError, ServiceUnreachableError

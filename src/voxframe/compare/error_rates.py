@@ -41,8 +41,8 @@ from voxframe.compare.alignment import (
     common,
     pairs,
 )
+from voxframe.dictionary import defines
 from voxframe.errors import OptionError, caller
-from voxframe.measures import defines
 from voxframe.validators import Boolean, Choice, Number, checked, shown
 
 _BANDS = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)

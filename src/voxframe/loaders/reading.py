@@ -1,10 +1,10 @@
-"""Shared implementation of the loaders: resolve each source, then build or read its tables."""
+"""Shared implementation of the loaders: resolve each source, build or read its tables, keep each transcript once."""
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, TypeAlias, TypedDict, Unpack
 
@@ -21,12 +21,11 @@ from voxframe.corpus.corpus import chosen_corpus
 from voxframe.corpus.importing import UnreadableFileError, payload_stem
 from voxframe.corpus.ledger import check_client
 from voxframe.corpus.reading import NONE_GIVEN, to_frames, unfinished, why_empty
-from voxframe.corpus.store import EXPORTS, View
+from voxframe.corpus.store import EXPORTS, UNFINISHED, View
 from voxframe.errors import CorpusWarning, DamagedFileError, OptionError, PayloadError, PayloadWarning, caller
 from voxframe.frames.corrected import with_original
 from voxframe.frames.payloads import Head, head, payloads
 from voxframe.importers import converted, recording_of
-from voxframe.loaders.collected import Collected, Made, as_table, first_of, ids_in, rows_in
 from voxframe.loaders.sources import (
     Content,
     Fetcher,
@@ -49,6 +48,8 @@ _ROW = "_row"
 _OUTSIDE = frozenset({"transcript_id", "status", "error", "extra"})
 _CONTENT = [place for place, name in enumerate(TABLES["transcripts"].names) if name not in _OUTSIDE]
 
+#: Tables by name: of one payload, or of several transcripts of a corpus.
+Made: TypeAlias = Mapping[str, "frames.Arrays | pa.Table"]
 #: Builds the tables of a payload, as column arrays.
 OfBytes: TypeAlias = Callable[[bytes], Made]
 #: Reads or fetches the tables of a transcript of a service.
@@ -449,3 +450,124 @@ def _export(raw: bytes, view: View) -> frames.Arrays | pa.Table:
             f"response. Pass the result of client.fetch(id, {view!r}), a transcript handle, or an id with client=..."
         )
     return frames.from_table(view, table)
+
+
+_SHOWN = 5  # payloads named in one warning
+
+
+class Collected:
+    """Tables of payloads in their order. Of payloads with the same id and rows in the same table, the first is kept.
+
+    If the first is not finished, such as a response with the status "processing", a later one takes its place.
+    """
+
+    def __init__(self) -> None:
+        self.good: list[Made] = []
+        self.count = 0
+        self._of: dict[str, list[tuple[Made, str]]] = {}
+        self._equal: list[str] = []
+        self._different: list[str] = []
+
+    def __contains__(self, transcript_id: str) -> bool:
+        return transcript_id in self._of
+
+    def add(self, tables: Made, name: str) -> bool:
+        """Add the tables of one payload. Return False if they are left out."""
+        self.count += 1
+        for transcript_id in ids_in(tables):
+            for place, (before, source) in enumerate(self._of.get(transcript_id, ())):
+                is_equal = _is_equal(tables, before, transcript_id)
+                if is_equal is None:
+                    continue
+                if is_equal:
+                    self._note(name, transcript_id, source)
+                    return False
+                if not _is_unfinished(before) or _is_unfinished(tables):
+                    self._different.append(f"{name} has the id {transcript_id!r} of {source}")
+                    return False
+                self._different.append(f"{source}, which is not finished, has the id {transcript_id!r} of {name}")
+                self._of[transcript_id][place] = (tables, name)
+                self.good = [tables if each is before else each for each in self.good]
+                return True
+            self._of.setdefault(transcript_id, []).append((tables, name))
+        self.good.append(tables)
+        return True
+
+    def add_stored(self, tables: Made, ids: Iterable[str]) -> None:
+        """Add the tables of several transcripts of a corpus, none of which was added before."""
+        for transcript_id in ids:
+            self.count += 1
+            self._of[transcript_id] = [(tables, repr(transcript_id))]
+        self.good.append(tables)
+
+    def repeat(self, name: str, transcript_id: str) -> None:
+        """Note that a source names a transcript that another source has named, so that it is not read."""
+        self.count += 1
+        self._note(name, transcript_id, repr(transcript_id))
+
+    def report(self) -> None:
+        """Warn about payloads that were left out."""
+        if self._equal:
+            warnings.warn(
+                f"{len(self._equal)} of {self.count} payloads repeat another one and are loaded once, such as "
+                f"{self._equal[0]}",
+                PayloadWarning,
+                stacklevel=caller(),
+            )
+        if self._different:
+            warnings.warn(
+                f"{len(self._different)} of {self.count} payloads differ from another one with the same id and are "
+                f"left out: {first_of(self._different)}. Give them other ids, or load them separately",
+                PayloadWarning,
+                stacklevel=caller(),
+            )
+
+    def _note(self, name: str, transcript_id: str, source: str) -> None:
+        self._equal.append(name if name == source else f"{name} (transcript {transcript_id!r}, as in {source})")
+
+
+def ids_in(tables: Made) -> list[str]:
+    """Return the id of the transcript in a payload; an empty list if no table has rows, or if it has no id."""
+    for table in tables.values():
+        column = table["transcript_id"] if isinstance(table, pa.Table) else table[0]
+        if len(column):
+            transcript_id = column[0].as_py()
+            return [] if transcript_id is None else [transcript_id]
+    return []
+
+
+def rows_in(table: frames.Arrays | pa.Table) -> int:
+    """Return the number of rows of a table."""
+    return len(table) if isinstance(table, pa.Table) else len(table[0])
+
+
+def as_table(name: str, rows: frames.Arrays | pa.Table) -> pa.Table:
+    """Return a table that may be column arrays as an Arrow table."""
+    return rows if isinstance(rows, pa.Table) else frames.as_table(name, rows)
+
+
+def first_of(messages: Sequence[str]) -> str:
+    """Return the first messages of a list as one, with the number of the others."""
+    tail = f"; and {len(messages) - _SHOWN} more" if len(messages) > _SHOWN else ""
+    return "; ".join(messages[:_SHOWN]) + tail
+
+
+def _is_equal(tables: Made, before: Made, transcript_id: str) -> bool | None:
+    """Return True if a payload has the same rows of a transcript as another one; None if no table has rows of both."""
+    rows = {name: _of_transcript(name, table, transcript_id) for name, table in tables.items() if rows_in(table)}
+    rows_before = {name: _of_transcript(name, before[name], transcript_id) for name in rows}
+    shared = [name for name, table in rows_before.items() if len(table)]
+    return None if not shared else all(rows[name].equals(rows_before[name]) for name in rows)
+
+
+def _is_unfinished(tables: Made) -> bool:
+    """Return True if the tables are those of one transcript whose job has not ended."""
+    if "transcripts" not in tables or rows_in(tables["transcripts"]) != 1:
+        return False
+    return as_table("transcripts", tables["transcripts"])["status"][0].as_py() in UNFINISHED
+
+
+def _of_transcript(name: str, table: frames.Arrays | pa.Table, transcript_id: str) -> pa.Table:
+    """Return the rows of a transcript, without the columns that a corpus adds."""
+    rows = as_table(name, table).select(TABLES[name].names).cast(TABLES[name].arrow)
+    return rows.filter(pc.field("transcript_id") == transcript_id)
