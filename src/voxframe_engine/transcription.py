@@ -17,8 +17,7 @@ from voxframe.errors import MissingExtraError, ModelError, SettingsError
 from voxframe.voices.diarization import Diarization, find, labels_of, spans_of
 from voxframe_engine import JobFailed, analyses
 from voxframe_engine.speech import RATE, Samples, engines
-from voxframe_engine.speech.audio import Audio
-from voxframe_engine.speech.audio_child import ChildAudio
+from voxframe_engine.speech.audio import Audio, ChildAudio
 from voxframe_engine.speech.engines import Engine, EngineOptions, RecognizedWord, detect_language
 from voxframe_engine.speech.vad import Segmenter, Stretch, Window, WindowPacker
 from voxframe_engine.text import Word, turns, utterance

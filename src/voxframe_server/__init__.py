@@ -22,14 +22,14 @@ secret are echoed.
 | language_code | all of Whisper's languages | speech.engines |
 | language_detection | by whisper; a 400 with an engine that cannot | speech.engines |
 | language_confidence_threshold | below it, the job is an error | transcription |
-| speech_model | nano is tiny.en for English; else base, 2 to 6 % of words wrong | speech.engines.whisper |
+| speech_model | nano is tiny.en for English; else base, 2 to 6 % of words wrong | speech.whisper |
 | punctuate, format_text | as the model writes; by rules if it writes no mark | text.formatting |
 | disfluencies | of English; whisper writes few filled pauses and says so in X-Ignored-Options | text.formatting |
 | multichannel, dual_channel | each channel is transcribed separately | transcription, text |
 | webhook_url, webhook_auth_header_name, webhook_auth_header_value | see below | jobs.webhook_delivery |
 | auto_highlights | rare noun phrases; 53 % right | analyses.key_phrases |
 | audio_start_from, audio_end_at | only that part is transcribed; times are those of the file | speech.audio |
-| word_boost | in the prompt of whisper, up to 800 characters | speech.engines.whisper |
+| word_boost | in the prompt of whisper, up to 800 characters | speech.whisper |
 | boost_param | whisper says in X-Ignored-Options that it has no effect | speech.engines |
 | filter_profanity | letters of listed English words become asterisks | text.formatting |
 | redact_pii, redact_pii_policies, redact_pii_sub | entities, in quotes too | analyses |

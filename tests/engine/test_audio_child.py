@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from voxframe_engine import JobFailed
-from voxframe_engine.speech import audio_child
-from voxframe_engine.speech.audio import Audio
-from voxframe_engine.speech.audio_child import ChildAudio, MediaProcessError
+from voxframe_engine.speech import audio as audio_module
+from voxframe_engine.speech.audio import Audio, ChildAudio, MediaProcessError
 
 CALL = Path(__file__).parents[2] / "data" / "call.flac"
 
@@ -54,4 +53,4 @@ def test_a_child_is_ended_when_the_rest_of_its_file_is_not_wanted():
     next(blocks)
     blocks.close()
     assert audio._process.exitcode is not None
-    assert audio_child._context() is audio_child._context()
+    assert audio_module._context() is audio_module._context()

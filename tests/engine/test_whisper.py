@@ -22,7 +22,7 @@ from voxframe.errors import MissingExtraError, SettingsError
 from voxframe_engine import JobFailed
 from voxframe_engine.speech import engines
 from voxframe_engine.speech.engines import EngineOptions, RecognizedWord
-from voxframe_engine.speech.engines.whisper import Whisper, fit_into
+from voxframe_engine.speech.whisper import Whisper, fit_into
 from voxframe_engine.transcription import run_job
 
 INTERVIEW = Path(__file__).parents[2] / "data" / "interview.flac"

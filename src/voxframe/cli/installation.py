@@ -128,7 +128,7 @@ def _speech_models() -> tuple[bool, str]:
 
 def _device() -> tuple[bool, str]:
     """Check the graphics card with one decode, if there is one."""
-    from voxframe_engine.speech.engines.whisper import device_for
+    from voxframe_engine.speech.whisper import device_for
 
     try:
         device, problem = device_for()

@@ -19,7 +19,7 @@ model answers, and responses have its name.
 | ... without the model of the sentence encoder | sentences with most words of the question, and those beside them |
 | ... with answer_options | the option best supported by the sentences found; yes if they confirm, no if they deny |
 | task | a summary, action items, or sentences that answer; what needs writing is refused (78 of 90 prompts) |
-| summary | the most representative sentences (`analyses.extract`), proportionally from each transcript |
+| summary | the most representative sentences (`analyses.chapters`), proportionally from each transcript |
 | action-items | sentences with a commitment or a request |
 
 Of `answer_format`, it follows bullets, a number of sentences, and "brief". `temperature` has no effect.

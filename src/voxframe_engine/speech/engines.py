@@ -122,7 +122,7 @@ def find(name: str = DEFAULT) -> type[Engine]:
     """
     if (found := plugin("engine", name, DEFAULT)) is not None:
         return cast("type[Engine]", found)
-    from voxframe_engine.speech.engines.whisper import Whisper
+    from voxframe_engine.speech.whisper import Whisper
 
     return Whisper
 

@@ -22,6 +22,7 @@ Source of the models: Radford et al., Robust Speech Recognition via Large-Scale 
 
 from __future__ import annotations
 
+import copy
 import logging
 import os
 import re
@@ -46,9 +47,8 @@ from voxframe_engine.speech import RATE
 from voxframe_engine.speech.engines import DEFAULT_OPTIONS, EngineOptions, RecognizedWord
 
 if TYPE_CHECKING:
+    from faster_whisper import WhisperModel
     from faster_whisper.transcribe import Segment
-
-    from voxframe_engine.speech.engines.whisper_model import ShortWindowModel
 
 _BEST, _NANO = models.SPEECH  # the first knows all languages, the second English only
 _LARGE_BYTES = 200_000_000  # of model.bin; a worker with a smaller model needs less than 450 MB
@@ -62,6 +62,10 @@ _SPOKEN = 1.0  # words per second that no model invents in silence
 _REMAINDER = 50  # frames of 10 ms; text of a shorter rest of the sound is left out
 _TOKENS_PER_S, _TOKENS = 8, 10  # fast speech has 6 a second
 _HALVED = 4 * RATE  # samples; longer sound with such a segment is decoded in two halves
+_FRAMES_PER_S = 100
+_MARGIN_S = 2.0  # silence of a window after the sound; with less, the model repeats itself more often
+_SHORTEST_S = 10.0  # window
+_QUICK_S = 8.0  # window of a partial; of 500 words, 60 are wrong; with 10 s 57, for 1.25 times the time
 _BEAM = 5  # of 638 synthetic words, base gets 3.9 % wrong with it and 6.0 % with 1, for 1.25 times the time
 _LONG, _SLOWEST = 10 * RATE, 0.2  # samples, and words per second: speech has two or three
 _SHORT_PARTIAL = round(1.2 * RATE)
@@ -104,11 +108,12 @@ class Whisper:
 
     def __init__(self, options: EngineOptions = DEFAULT_OPTIONS) -> None:
         model = options.model or self.default_model(None, options.language)
-        self._model = _load(model)
+        self._full = _load(model)
+        self._model, self._quick = (_with_window(self._full, seconds) for seconds in (_SHORTEST_S, _QUICK_S))
         self._language = (options.language or "en").split("_")[0]
         self._offset_ms = _OFFSETS_MS.get(Path(model).name, 0)
         self._hotwords = ", ".join(options.boost) or None
-        if self._language != "en" and not self._model.model.is_multilingual:
+        if self._language != "en" and not self._full.model.is_multilingual:
             raise JobFailed(
                 f"The model {Path(model).name} knows English only, not {options.language!r}; start the service "
                 "with one that knows other languages, or send language_code en."
@@ -195,7 +200,7 @@ class Whisper:
     def _decode(self, samples: NDArray[np.int16], prompt: str | None) -> list[RecognizedWord]:
         segments = self._segments(self._model, samples, prompt, beam_size=_BEAM)
         if len(samples) < _WINDOW and _is_doubtful(segments, samples):
-            segments = self._segments(self._model.full, samples, prompt, beam_size=_BEAM)
+            segments = self._segments(self._full, samples, prompt, beam_size=_BEAM)
         cut = any(len(segment.tokens) >= _MANY_TOKENS for segment in segments)
         loops = [segment.compression_ratio > _REPETITIVE for segment in segments]
         if (cut or any(loops)) and len(samples) > _HALVED:
@@ -209,7 +214,7 @@ class Whisper:
         return _without_loops(words) if any(loops) else words
 
     def _segments(
-        self, model: ShortWindowModel, samples: NDArray[np.int16], prompt: str | None, *, beam_size: int, **how: Any
+        self, model: WhisperModel, samples: NDArray[np.int16], prompt: str | None, *, beam_size: int, **how: Any
     ) -> list[Segment]:
         segments, _ = model.transcribe(
             samples.astype(np.float32) / 32768,
@@ -256,7 +261,7 @@ class Whisper:
     def transcribe_partial(self, samples: NDArray[np.int16]) -> list[RecognizedWord]:
         """Return the words of unfinished speech, fast. A doubtful result is not decoded again: it is soon replaced."""
         prompt = _PROMPTS.get(self._language)
-        segments = self._segments(self._model.quick, samples, prompt, beam_size=1, without_timestamps=True)
+        segments = self._segments(self._quick, samples, prompt, beam_size=1, without_timestamps=True)
         sound = len(samples) < _SHORT_PARTIAL or all(segment.no_speech_prob <= _NO_SPEECH for segment in segments)
         if not sound or any(segment.compression_ratio > _REPETITIVE for segment in segments):
             return []
@@ -264,13 +269,32 @@ class Whisper:
 
     def detect(self, samples: NDArray[np.int16]) -> tuple[str, float]:
         """Return the language of the samples, and the model's confidence in it."""
-        if not self._model.model.is_multilingual:
+        if not self._full.model.is_multilingual:
             raise JobFailed(
                 "language_detection needs a model that knows several languages, and this service was started with one "
                 "that knows English only; send language_code instead."
             )
-        language, confidence, _ = self._model.detect_language(samples.astype(np.float32) / 32768)
+        language, confidence, _ = self._full.detect_language(samples.astype(np.float32) / 32768)
         return _CODES.get(language, language), float(confidence)
+
+
+def _with_window(model: WhisperModel, shortest_s: float) -> WhisperModel:
+    """Return the model with windows that fit the sound, of at least `shortest_s`, instead of always 30 s.
+
+    Encoding takes most of the time of a short utterance. A window that just fits makes the model repeat itself and
+    invent words. A window of 10 s does not, if the model also predicts times, as it was trained to.
+    """
+
+    def encode(features: NDArray[np.float32]) -> Any:
+        """Encode features of shape (bands, frames) without most of the frames of zeros that the library appended."""
+        sound = np.flatnonzero(features.any(axis=0))
+        frames = (int(sound[-1]) + 1 if len(sound) else 0) + round(_MARGIN_S * _FRAMES_PER_S)
+        frames = min(max(frames, round(shortest_s * _FRAMES_PER_S)), features.shape[-1]) // 2 * 2
+        return model.encode(np.ascontiguousarray(features[:, :frames]))  # the encoder halves their number
+
+    fitting = copy.copy(model)
+    fitting.encode = encode
+    return fitting
 
 
 def _later(words: Sequence[RecognizedWord], sample: int) -> list[RecognizedWord]:
@@ -476,12 +500,12 @@ def _card_problem(folder: Path) -> str | None:
     return lines[-1] if done.returncode else None
 
 
-_loaded: dict[str, ShortWindowModel] = {}  # one, shared by all engines of a process
+_loaded: dict[str, WhisperModel] = {}  # one, shared by all engines of a process
 _loading = threading.Lock()
 
 
-def _load(model: str) -> ShortWindowModel:
-    from voxframe_engine.speech.engines.whisper_model import ShortWindowModel
+def _load(model: str) -> WhisperModel:
+    from faster_whisper import WhisperModel
 
     with _loading:
         if model in _loaded:
@@ -490,7 +514,7 @@ def _load(model: str) -> ShortWindowModel:
         try:
             folder = _folder(model)
             alone = Whisper.uses_all_cores(model)
-            _loaded[model] = ShortWindowModel(
+            _loaded[model] = WhisperModel(
                 str(folder),
                 device="cuda" if _on_card() else "cpu",
                 compute_type=_compute_type("default" if _on_card() else "int8"),
