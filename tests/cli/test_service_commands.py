@@ -13,8 +13,7 @@ from tests.cli.conftest import run
 from tests.corpus.conftest import peer  # noqa: F401  a fixture
 
 import voxframe
-from voxframe.cli import COMMANDS, _subparsers, build_parser, main
-from voxframe.cli.console import in_command_terms
+from voxframe.cli import COMMANDS, _subparsers, build_parser, in_command_terms, main
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from typing import Any
 import voxframe
 from voxframe._files import write_atomic
 from voxframe.accessor import Vox
-from voxframe.cli.console import plain
+from voxframe.cli import plain
 from voxframe.corpus import Corpus
 from voxframe.dictionary import describe
 from voxframe.errors import MissingExtraError, OptionError, VoxframeError
@@ -183,36 +183,25 @@ def _class(value: type) -> str:
     return _signature(value.__name__, value) + docstring(value) + "".join(sections)
 
 
-class _Annotation:
-    """An annotation that is shown without quotes."""
-
-    def __init__(self, annotation: object) -> None:
-        self._text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-
-    def __repr__(self) -> str:
-        return self._text
-
-
 def _signature(name: str, value: Any) -> str:
     try:
         signature = inspect.signature(value)
     except (TypeError, ValueError):  # of a library written in C
         return ""
-    parameters = [
-        p if p.annotation is p.empty else p.replace(annotation=_Annotation(p.annotation))
-        for p in signature.parameters.values()
-    ]
-    result = (
-        signature.empty if signature.return_annotation is signature.empty else _Annotation(signature.return_annotation)
-    )
-    signature = signature.replace(parameters=parameters, return_annotation=result)
-    text = f"{name}{signature}"
+    text = f"{name}{_unquoted(signature)}"
     if len(text) > 100:
-        marks = str(signature).startswith("(*, ") or ", *, " in str(signature)
-        first = next((p for p in parameters if p.kind is p.KEYWORD_ONLY), None) if marks else None
-        lines = "".join(("    *,\n" if p is first else "") + f"    {p},\n" for p in parameters)
-        text = f"{name}(\n{lines}){str(signature).rpartition(')')[2]}"
+        lines = list[str]()
+        for parameter in signature.parameters.values():
+            if parameter.kind is parameter.KEYWORD_ONLY and not any(line.startswith("    *") for line in lines):
+                lines.append("    *,\n")
+            lines.append(f"    {_unquoted(parameter)},\n")
+        text = f"{name}(\n{''.join(lines)}){text.rpartition(')')[2]}"
     return f"<pre>{escape(text)}</pre>"
+
+
+def _unquoted(part: inspect.Signature | inspect.Parameter) -> str:
+    """Return a part of a signature without quotes around annotations."""
+    return re.sub(r"""(: |-> )(['"])(.*?)\2""", r"\1\3", str(part))
 
 
 def _description(name: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import re
@@ -14,11 +13,11 @@ from collections import Counter
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from voxframe import models
 from voxframe._text import quantity
-from voxframe.cli.console import CorpusOption, columns, plain, summary
+from voxframe.cli import CorpusOption, JsonOption, columns, plain, report
 from voxframe.errors import MissingExtraError, ModelError, VoxframeError
 from voxframe.settings import ENVIRONMENT, Settings, resolve
 
@@ -41,14 +40,13 @@ _DEVELOPMENT = ("dev", "long")  # extras for work on voxframe
 
 
 def doctor(
-    *, corpus: CorpusOption = None, json_: bool = False, rebuild_ledger: bool = False, verify: bool = False
+    *, corpus: CorpusOption = None, json_: JsonOption = False, rebuild_ledger: bool = False, verify: bool = False
 ) -> int:
     """Check versions, optional packages, models, settings, disk, corpus, API key and service.
 
     For each problem, print how to fix it.
 
     Args:
-        json_: Print one JSON object per check.
         rebuild_ledger: First rebuild the catalog of the corpus from what is recorded, and from the notes of payloads.
         verify: Read every file of the corpus: payloads, tables, records, catalog and indexes.
 
@@ -57,8 +55,7 @@ def doctor(
     failed = 0
     for good, line in _checks(corpus, rebuild_ledger=rebuild_ledger, verify=verify):
         failed += not good
-        text = json.dumps({"ok": good, "check": line}) if json_ else f"{'ok' if good else 'no'}  {plain(line)}"
-        print(text, flush=True)
+        report(f"{'ok' if good else 'no'}  {plain(line)}", {"ok": good, "check": line}, as_json=json_)
     return 1 if failed else 0
 
 
@@ -272,40 +269,29 @@ def _jobs(corpus: Corpus, where: str) -> Iterator[tuple[bool, str]]:
         yield True, f"{where}: {quantity(stale, 'correction')} of changed turns, see corpus.corrections.stale()"
 
 
-def _list(*, json_: bool = False) -> None:
-    """Show every model and the folder of its copy on this machine.
-
-    Args:
-        json_: Print one JSON object per model.
-    """
+def _list(*, json_: JsonOption = False) -> None:
+    """Show every model and the folder of its copy on this machine."""
     every = models.list_models()
     if json_:
         for model in every:
-            print(json.dumps({**vars(model), "path": None if model.path is None else str(model.path)}))
+            report("", {**vars(model), "path": None if model.path is None else str(model.path)}, as_json=True)
         return
     rows = [(m.name, f"{m.size / 1e6:.0f} MB", m.license, m.purpose, m.problem or m.path or "-") for m in every]
     print(columns([("model", "size", "licence", "purpose", "folder"), *rows], indent=""))
 
 
-def _get(names: list[str], *, json_: bool = False) -> None:
-    """Download models that are not on this machine, and print their folders.
+_Names: TypeAlias = Annotated[list[str], "names (NAME): Name of a model, such as tiny.en; `list` shows all."]
 
-    Args:
-        names (NAME): Name of a model, such as tiny.en; `list` shows all.
-        json_: Print one JSON object per model.
-    """
+
+def _get(names: _Names, *, json_: JsonOption = False) -> None:
+    """Download models that are not on this machine, and print their folders."""
     for name in dict.fromkeys(names):
         path = models.find(name)
-        print(json.dumps({"name": name, "path": str(path)}) if json_ else f"{name}  {plain(path)}", flush=True)
+        report(f"{name}  {plain(path)}", {"name": name, "path": str(path)}, as_json=json_)
 
 
-def _verify(names: list[str] | None = None, *, json_: bool = False) -> int:
-    """Check size and SHA-256 of every file (default: of all models on this machine).
-
-    Args:
-        names (NAME): Name of a model, such as tiny.en; `list` shows all.
-        json_: Print one JSON object per model.
-    """
+def _verify(names: _Names | None = None, *, json_: JsonOption = False) -> int:
+    """Check size and SHA-256 of every file (default: of all models on this machine)."""
     names = names or [model.name for model in models.list_models() if model.path or model.problem]
     if not names and not json_:
         print("there are no models on this machine; `voxframe models get NAME` downloads one")
@@ -316,26 +302,17 @@ def _verify(names: list[str] | None = None, *, json_: bool = False) -> int:
             path = str(models.verify(name))
         except ModelError as e:
             problem, damaged = str(e), True
-        if json_:
-            print(json.dumps({"name": name, "ok": problem is None, "path": path, "problem": problem}), flush=True)
-        else:
-            print(f"{'no' if problem else 'ok'}  {name}  {plain(problem or path)}", flush=True)
+        fields = {"name": name, "ok": problem is None, "path": path, "problem": problem}
+        report(f"{'no' if problem else 'ok'}  {name}  {plain(problem or path)}", fields, as_json=json_)
     return 1 if damaged else 0
 
 
-def _remove(names: list[str], *, json_: bool = False) -> None:
-    """Remove models from voxframe's cache, but not from the Hub's cache.
-
-    Args:
-        names (NAME): Name of a model, such as tiny.en; `list` shows all.
-        json_: Print one JSON object per model.
-    """
+def _remove(names: _Names, *, json_: JsonOption = False) -> None:
+    """Remove models from voxframe's cache, but not from the Hub's cache."""
     for name in names:
         removed = models.remove(name)
-        if json_:
-            print(json.dumps({"name": name, "removed": removed}), flush=True)
-        else:
-            summary(f"{name}  {'removed from' if removed else 'was not in'} {plain(models.cache_dir())}")
+        line = f"{name}  {'removed from' if removed else 'was not in'} {plain(models.cache_dir())}"
+        report(line, {"name": name, "removed": removed}, as_json=json_, always=False)
 
 
 models_ = (

@@ -15,7 +15,7 @@ import pandas as pd
 
 from voxframe import analysis
 from voxframe._text import clock
-from voxframe.cli.console import CorpusOption, open_corpus
+from voxframe.cli import CorpusOption, open_corpus
 from voxframe.corpus import Corpus
 from voxframe.dictionary import describe
 from voxframe.errors import MissingExtraError, OptionError, VoxframeError

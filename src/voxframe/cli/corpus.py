@@ -1,29 +1,84 @@
-"""`voxframe tables`, `search`, `summarize` and `people`: read what a corpus contains, and name its speakers."""
+"""Commands about the contents of a corpus: `voxframe add`, `tables`, `search`, `people`, `export` and others."""
 
 from __future__ import annotations
 
 import glob
 import json
 import shlex
+import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import pandas as pd
 
 from voxframe import loaders
-from voxframe._text import clock
-from voxframe.cli.console import Output, Selected, in_command_terms, isolated, note, open_corpus, plain, shorten
+from voxframe._text import clock, quantity
+from voxframe.cli import (
+    CorpusOption,
+    JsonOption,
+    Output,
+    Selected,
+    in_command_terms,
+    isolated,
+    note,
+    open_corpus,
+    plain,
+    read_table,
+    report,
+    shorten,
+    summary,
+)
 from voxframe.corpus import Corpus
 from voxframe.corpus.importing import is_payload_file
 from voxframe.corpus.llm import Answers, Refresh
 from voxframe.corpus.reading import unfinished
 from voxframe.corpus.store import EXPORTS
-from voxframe.errors import OptionError, PayloadError
+from voxframe.errors import ExportWarning, OptionError, PayloadError
+from voxframe.export.writers import FORMATS, format_of
+from voxframe.formats import SPEECH_FORMATS, TABLE_FORMATS
+from voxframe.formats.text_writers import srt, vtt
 from voxframe.schema import TRANSCRIPT_TABLES
 
 _TABLES = (*TRANSCRIPT_TABLES, *EXPORTS)
+
+
+def add(files: list[str], *, corpus: CorpusOption = None, replace: bool = False) -> int:
+    """Add transcripts that you have as files.
+
+    Files are responses of the service, transcripts of other engines, captions and annotations. Those that are in the
+    corpus already are left as they are.
+
+    Args:
+        files (FILE): Files, folders, zips or quoted patterns.
+        replace: Replace different transcripts with the same ids.
+
+    Examples:
+      voxframe add old/ --corpus calls            every file in a folder
+      voxframe add 'vendor/*.json' interview.srt  quoted patterns, and single files
+
+    Exit status: 0 success; 1 a file was left out; 2 invalid arguments
+    """
+    store = Corpus(corpus)
+    added = store.add(files, replace=replace)
+    show = print if added.left_out else summary  # failures are printed with --quiet, too
+    show(f"{plain(repr(added))}\nin {plain(store.path)}")
+    return 1 if added.left_out else 0
+
+
+def metadata(file: Path | None = None, *, corpus: CorpusOption = None, output: Output) -> None:
+    """Show the columns about recordings, or set them from a file with a column `recording` or `transcript_id`.
+
+    `--where`, `--metadata` and `--partition-by` of other commands take these columns.
+
+    Args:
+        file (FILE): CSV or Parquet file with columns to set.
+    """
+    store = open_corpus(corpus)
+    about = None if file is None else read_table(file, "FILE")
+    output.write(store.metadata.get() if about is None else store.metadata.set(about))
 
 
 def tables(
@@ -174,7 +229,7 @@ def summarize(
     format_: str | None = None,
     refresh: bool = False,
     lost: bool = False,
-    json_: bool = False,
+    json_: JsonOption = False,
 ) -> None:
     """Summarize transcripts, answer questions about them or run a prompt on them with a language model.
 
@@ -185,7 +240,6 @@ def summarize(
         format_ (TEXT): Form of the result, such as 'one sentence'.
         refresh: Repeat earlier requests (charged again).
         lost: Repeat requests with a lost response (may be charged twice).
-        json_: Print one JSON object with text, replies and ids.
 
     Examples:
       voxframe summarize --corpus calls --format 'bullet points'
@@ -297,3 +351,186 @@ def _pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:
             raise OptionError(f"{option} must be LABEL=VALUE, such as A=Ada, got {text!r}")
         pairs[label] = value
     return pairs
+
+
+def export(
+    target: str,
+    *,
+    selected: Selected,
+    format_: Annotated[str | None, tuple(FORMATS)] = None,
+    table: list[Annotated[str, _TABLES]] | None = None,
+    partition_by: list[str] | None = None,
+    metadata: list[str] | None = None,
+    pii: Literal["mask", "drop"] | None = None,
+    pii_type: list[str] | None = None,
+    escape_formulas: bool = False,
+    license_: str | None = None,
+    overwrite: bool = False,
+    json_: JsonOption = False,
+) -> None:
+    """Write datasets, captions or annotations that other tools read.
+
+    Args:
+        target (TARGET): Directory, file, or URL such as s3://bucket/calls.
+        format_ (FORMAT): One of the formats below (default: by the target's extension, else parquet).
+        table (NAME): Export only this table.
+        partition_by (COLUMN): One folder per value in each table that has the column.
+        metadata (COLUMN): Add this metadata column to every table.
+        pii: Personal data found by entity detection: mask it, as [PERSON_NAME], or drop it.
+        pii_type (TYPE): Mask or drop only this type.
+        escape_formulas: Put an apostrophe before texts that a spreadsheet would run as a formula; CSV only.
+        license_ (NAME): Licence of the data, for the data card.
+        overwrite: Replace an existing file, or an exported directory without edited files.
+
+    Formats:
+      {TABLE_FORMATS}
+          a dataset: one file or folder per table
+      {SPEECH_FORMATS}
+          one file per transcript; a target such as calls.rttm: one file for all
+    Without --format, the extension of the target is the format: words.csv is csv.
+    A directory also gets a data card (README.md) and checksums (SHA256SUMS); in parquet, their names begin with "_".
+    In CSV an empty field is a null and "" is an empty text. Values that the format cannot represent are counted.
+
+    Examples:
+      voxframe export calls-set --corpus calls --partition-by customer --metadata day
+      voxframe export captions --format vtt --pii mask
+      voxframe export words.csv --table words
+      voxframe export s3://bucket/calls                    with voxframe[remote] and s3fs
+
+    The target appears only after everything is written.
+    Exit status: 0 success; 1 the target exists or cannot be written; 2 invalid arguments
+    """
+    form = format_of(target, format_)
+    corpus = open_corpus(selected.corpus)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExportWarning)  # printed below
+        written = corpus.export(
+            target,
+            form,
+            tables=table,
+            ids=selected.ids(corpus),
+            partition_by=partition_by or (),
+            metadata=metadata or (),
+            pii=pii,
+            pii_types=pii_type,
+            escape_formulas=escape_formulas,
+            license=license_,
+            overwrite=overwrite,
+        )
+    if json_:
+        fields = {"files": sorted(written), "losses": written.losses, "omitted": written.omitted}
+        print(json.dumps({"target": target, "format": form} | fields, ensure_ascii=False))
+        return
+    summary(f"{plain(target)}: {quantity(len(written), 'file')}")
+    for reason, count in written.losses.items():
+        sys.stderr.write(f"voxframe export: {count} {reason}\n")
+
+
+export.__doc__ = (export.__doc__ or "").format(
+    TABLE_FORMATS=" ".join(TABLE_FORMATS), SPEECH_FORMATS=" ".join(SPEECH_FORMATS)
+)
+
+
+def subtitles(
+    id_: str,
+    *,
+    corpus: CorpusOption = None,
+    format_: Literal["srt", "vtt"] = "srt",
+    chars: int | None = None,
+    no_speakers: bool = False,
+    remote: bool = False,
+) -> None:
+    """Print the captions of a transcript, with speaker names and corrected text.
+
+    Args:
+        id_ (ID): Id of the transcript, or its recording.
+        format_: SRT or WebVTT.
+        chars (N): Maximum number of characters of a caption.
+        no_speakers: Leave out the names of the speakers.
+        remote: Print the captions of the service for the transcript with this id, also if it is in no corpus.
+
+    Examples:
+      voxframe subtitles interview --corpus calls > interview.srt
+      voxframe subtitles interview --format vtt --chars 32 --no-speakers
+      voxframe export captions --format srt                captions of every transcript of a corpus
+
+    Exit status: 0 success; 1 there is no such transcript, or the service failed; 2 invalid arguments
+    """
+    if remote:
+        from voxframe.client import connect
+
+        with connect() as client:
+            text = client.subtitles(id_, format_, chars_per_caption=chars)
+    else:
+        words = open_corpus(corpus).table("words", id_)
+        limits: dict[str, Any] = {} if chars is None else {"chars": chars}
+        text = {"srt": srt, "vtt": vtt}[format_](words, speakers=not no_speakers, **limits)
+    if sys.stdout.isatty():  # data must not control a terminal
+        text = "\n".join(map(plain, text.splitlines())) + "\n"
+    sys.stdout.write(text)
+
+
+def snapshot(
+    *, corpus: CorpusOption = None, list_: bool = False, verify: int | bool = False, json_: JsonOption = False
+) -> None:
+    """Write the current state of a corpus as a new read-only version: sorted and compact, with a manifest of hashes.
+
+    Args:
+        list_: List the versions instead of creating one.
+        verify (N): Verify a version (default: the latest) instead of creating one.
+
+    Examples:
+      voxframe snapshot --corpus calls
+      voxframe snapshot --corpus calls --list
+      voxframe snapshot --corpus calls --verify
+
+    Exit status: 0 success; 1 the snapshot cannot be written, or a version is damaged; 2 invalid arguments
+    """
+    snapshots = open_corpus(corpus).snapshots
+    if list_:
+        rows = [snapshots.open(version).manifest for version in snapshots.versions()]
+        table = pd.DataFrame(rows, columns=["version", "created", "schema_version", "transcripts"])
+        Output(rows=len(rows), json=json_).write(table)
+        return
+    is_new = verify is False
+    version = snapshots.create() if is_new else snapshots.open(None if verify is True else verify)
+    if not is_new:
+        version.verify()
+    size = sum(table["bytes"] for table in version.manifest["tables"].values()) / 1e6
+    count = quantity(version.manifest["transcripts"], "transcript")
+    done = "created" if is_new else "is unchanged"
+    text = f"version {version.version} {done}: {count}, {size:.1f} MB\nin {plain(version.path)}"
+    report(text, {"path": str(version.path), **version.manifest}, as_json=json_, always=not is_new)
+
+
+def delete(id_: list[str], *, corpus: CorpusOption = None, remote: bool = False, yes: bool = False) -> int:
+    """Delete transcripts from a corpus: payloads, tables, names, corrections, search index and job.
+
+    This cannot be undone.
+
+    Args:
+        id_ (ID): Id of a transcript, or its recording.
+        remote: Also delete them at the service, with their media.
+        yes: Do not ask.
+
+    Examples:
+      voxframe delete interview --corpus calls
+      voxframe delete interview --remote
+
+    Exit status: 0 success; 1 there is no such transcript, or the service failed; 2 invalid arguments
+    """
+    store = open_corpus(corpus)
+    # Before the question, and before anything is deleted. One transcript may be named twice.
+    names = {store.parts.batch.known_id(name): name for name in id_}
+    where = f"the corpus {store.path}" + (" and the service" if remote else "")
+    if not yes:
+        if not sys.stdin.isatty():
+            raise OptionError("there is no terminal to ask on; give --yes to delete without a question")
+        print(f"Delete {quantity(len(names), 'transcript')} from {plain(where)}? [y/N] ", end="", flush=True)
+        if sys.stdin.readline().strip().lower() != "y":  # at the end of input, such as Ctrl-D, an empty line
+            note("nothing was deleted")
+            return 1
+    for transcript_id, name in names.items():
+        store.forget(transcript_id, remote=remote)
+        summary(f"{plain(name)}  deleted from {plain(where)}")
+    return 0
