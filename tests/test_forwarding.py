@@ -5,8 +5,8 @@ import inspect
 import pytest
 
 from voxframe.client.client import Client
-from voxframe.client.redacted_audio import RedactedAudio
 from voxframe.client.transcript import Transcript
+from voxframe.client.transfers import RedactedAudio
 
 TWINS = [
     (owner, name.removesuffix("_async"))

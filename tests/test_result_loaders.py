@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import voxframe
-from voxframe.client.llm_api import LlmReply, LlmResponse, Usage
-from voxframe.client.results import WordSearchMatches
+from voxframe.client.api import WordSearchMatches
+from voxframe.client.llm import LlmReply, LlmResponse, Usage
 from voxframe.errors import PayloadError
 
 

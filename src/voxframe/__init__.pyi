@@ -21,7 +21,7 @@ from .client import (
     connect as connect,
 )
 from .client.async_bridge import allow_nested_loops as allow_nested_loops
-from .client.stream.audio_sources import microphone as microphone
+from .client.stream.audio import microphone as microphone
 from .corpus import Corpus as Corpus
 from .dictionary import describe as describe
 from .loaders import (

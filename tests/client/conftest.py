@@ -296,4 +296,4 @@ def raw() -> Iterator[RawServer]:
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Poll jobs at once, for tests of what a wait does rather than of its pauses."""
-    monkeypatch.setattr("voxframe.client.waiting.interval", lambda *_, **__: 0.01)
+    monkeypatch.setattr("voxframe.client.async_bridge.interval", lambda *_, **__: 0.01)

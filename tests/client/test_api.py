@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from voxframe.client import results
+from voxframe.client import api
 from voxframe.errors import AuthenticationError, OptionError, UnreadableAnswerError
 
 
@@ -20,7 +20,7 @@ from voxframe.errors import AuthenticationError, OptionError, UnreadableAnswerEr
 )
 def test_words_numbers_and_phrases_are_accepted(terms, sent):
     """Terms are split at commas, spaces are normalized, and duplicates are dropped."""
-    assert results.check_terms(terms) == sent
+    assert api.check_terms(terms) == sent
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_words_numbers_and_phrases_are_accepted(terms, sent):
 def test_invalid_terms_are_refused(terms, message):
     """An empty search and a phrase of more than five words are refused before anything is sent."""
     with pytest.raises(OptionError) as caught:
-        results.check_terms(terms)
+        api.check_terms(terms)
     assert message in str(caught.value)
 
 

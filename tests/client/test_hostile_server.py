@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from voxframe.client import waiting
+from voxframe.client import async_bridge
 from voxframe.client.client import Client
 from voxframe.client.http import Transport
 from voxframe.errors import ServiceError, ServiceUnreachableError, UnreadableAnswerError, VoxframeError
@@ -78,7 +78,7 @@ def client(peer, key, tmp_path):
 @pytest.mark.parametrize("name", ANSWERS)
 def test_a_field_of_the_wrong_type_gives_a_result_or_a_voxframe_error(client, peer, reply, monkeypatch, name):
     """Any value in any field of any response gives a result or a VoxframeError."""
-    monkeypatch.setattr("voxframe.client.upload._TRIES", 1)
+    monkeypatch.setattr("voxframe.client.transfers._TRIES", 1)
     method, path, good, use = ANSWERS[name]
     peer.on("GET", "/v2/transcript", PAGE)
     for answer in broken(good):
@@ -130,7 +130,7 @@ def test_a_web_page_is_never_taken_for_a_result(client, peer, reply, tmp_path, c
 @pytest.mark.parametrize("answer", [{}, {"id": "t1", "status": None}, {"id": "t1", "status": ["completed"]}])
 def test_a_job_without_a_status_ends_the_wait(client, peer, monkeypatch, how, answer):
     """After the tolerated outage, the error says that the response cannot be read."""
-    monkeypatch.setattr(waiting, "LOCAL_OUTAGE_S", 0.7)
+    monkeypatch.setattr(async_bridge, "LOCAL_OUTAGE_S", 0.7)
     peer.on("GET", "/v2/transcript/t1", answer)
     handle = client.transcript("t1")
     with pytest.raises(UnreadableAnswerError, match="cannot be read"):

@@ -19,8 +19,7 @@ import requests
 from tests.client.conftest import closed_port
 
 from voxframe.client import Transcript
-from voxframe.client.failures import SHORTEST_WAIT_S
-from voxframe.client.http import Transport
+from voxframe.client.http import SHORTEST_WAIT_S, Transport
 from voxframe.client.response import HTTPResponse, ResponseLimits
 from voxframe.errors import (
     APIError,

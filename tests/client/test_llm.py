@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from voxframe.client import Transcript
-from voxframe.client.llm_api import RateLimiter
+from voxframe.client.llm import RateLimiter
 from voxframe.client.response import HTTPResponse
 from voxframe.errors import OptionError, RateLimitError, ServerError, UnreadableAnswerError
 

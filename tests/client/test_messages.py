@@ -114,7 +114,7 @@ def test_a_created_job_without_an_id_may_exist(client, peer, body):
 
 def test_an_upload_that_failed_can_be_repeated(peer, settings, reply, monkeypatch):
     """An upload costs nothing, so its error advises to try again."""
-    monkeypatch.setattr("voxframe.client.upload._TRIES", 1)
+    monkeypatch.setattr("voxframe.client.transfers._TRIES", 1)
     peer.on("POST", "/v2/upload", reply(b"{}", 500))
     peer.on("GET", "/v2/transcript", {"page_details": {}, "transcripts": []})
     with Client(settings) as client, pytest.raises(errors.ServerError, match=r"Try again later$"):

@@ -9,12 +9,12 @@ import zlib
 import pytest
 
 import voxframe
-from voxframe.client import redacted_audio, response
+from voxframe.client import response, transfers
 from voxframe.client.client import Client
 from voxframe.client.http import Transport
-from voxframe.client.redacted_audio import RedactedAudio
 from voxframe.client.stream import Stream
-from voxframe.client.stream import transport as stream_transport
+from voxframe.client.stream import connection as stream_connection
+from voxframe.client.transfers import RedactedAudio
 from voxframe.errors import (
     AuthenticationError,
     OptionError,
@@ -195,7 +195,7 @@ def redacted(raw, client):
 @pytest.mark.parametrize("how", ["save", "save_async"])
 def test_a_slow_download_is_an_error_and_resumes(raw, client, tmp_path, monkeypatch, how):
     """Too few bytes per window end a download, and the next call requests the rest only."""
-    monkeypatch.setattr(redacted_audio, "WINDOW_S", 0.5)
+    monkeypatch.setattr(transfers, "WINDOW_S", 0.5)
     first, rest = b"a" * 70_000, b"b" * 70_000
     etag = b'ETag: "1"\r\n'
 
@@ -223,8 +223,8 @@ def test_a_slow_download_is_an_error_and_resumes(raw, client, tmp_path, monkeypa
 
 def test_a_steady_download_has_no_time_limit(raw, client, tmp_path, monkeypatch):
     """A download that makes progress has no time limit."""
-    monkeypatch.setattr(redacted_audio, "WINDOW_S", 0.4)
-    monkeypatch.setattr(redacted_audio, "MIN_BYTES", 100)
+    monkeypatch.setattr(transfers, "WINDOW_S", 0.4)
+    monkeypatch.setattr(transfers, "MIN_BYTES", 100)
 
     def steady(connection):
         connection.sendall(OK + b"Content-Length: 3000\r\n\r\n")
@@ -282,7 +282,7 @@ def test_an_invalid_setting_is_refused(monkeypatch, given):
 @pytest.mark.parametrize("part", ["status line", "header", "refusal"])
 def test_an_endless_handshake_is_an_error(raw, key, monkeypatch, part, write):
     """A slow or endless response to a streaming handshake raises an error."""
-    monkeypatch.setattr(stream_transport, "_OPEN_SECONDS", 0.6)
+    monkeypatch.setattr(stream_connection, "_OPEN_SECONDS", 0.6)
     first, again = (b"HTTP/1.1 503 Busy\r\n\r\n", b".") if part == "refusal" else ENDLESS[part]
 
     def script(connection):

@@ -3,7 +3,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from voxframe.client.failures import (
+from voxframe.client.http import (
     LONGEST_WAIT_S,
     MOST_FAILURES,
     SHORTEST_WAIT_S,

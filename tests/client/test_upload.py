@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 
 from voxframe.client.progress import Progress
-from voxframe.client.upload import CHUNK_BYTES, UploadSource, remote_url, send, upload
+from voxframe.client.transfers import CHUNK_BYTES, UploadSource, remote_url, send, upload
 from voxframe.errors import (
     AudioError,
     AudioNotFoundError,

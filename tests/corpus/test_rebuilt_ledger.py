@@ -14,7 +14,7 @@ import pytest
 from tests.corpus.conftest import payload
 
 import voxframe
-from voxframe.client.llm_api import LlmResponse, Usage
+from voxframe.client.llm import LlmResponse, Usage
 from voxframe.corpus.batch import sync
 from voxframe.errors import CorpusWarning
 

@@ -12,7 +12,7 @@ import zstandard
 from tests.corpus.conftest import export, forget_until, payload, raw_file
 
 import voxframe
-from voxframe.client.llm_api import LlmResponse, Usage
+from voxframe.client.llm import LlmResponse, Usage
 from voxframe.corpus import importing
 from voxframe.errors import CorpusError, CorpusWarning, PayloadError, PayloadWarning, ServiceError
 

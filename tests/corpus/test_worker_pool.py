@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from voxframe.client import failures
+from voxframe.client import http
 from voxframe.corpus.batch import worker_pool
 from voxframe.corpus.batch.worker_pool import AdaptiveThrottle, Stopped, run_in_threads
 from voxframe.errors import BadRequestError, RateLimitError, ServiceError, ServiceUnreachableError
@@ -76,7 +76,7 @@ def test_only_pauses_count_towards_giving_up(monkeypatch) -> None:
     monkeypatch.setattr(worker_pool.time, "monotonic", lambda: clock[0])
     stop = threading.Event()
     monkeypatch.setattr(stop, "wait", lambda seconds: clock.__setitem__(0, clock[0] + seconds))
-    monkeypatch.setattr(failures, "backoff", lambda *_, **__: 10.0)
+    monkeypatch.setattr(http, "backoff", lambda *_, **__: 10.0)
     turns = AdaptiveThrottle(1, stop)
     turns.record_success()
     away = ServiceUnreachableError("no connection")
@@ -91,7 +91,7 @@ def test_a_wrong_url_is_reported_soon(monkeypatch) -> None:
     """Before the first success, less time is spent on retries."""
     stop = threading.Event()
     monkeypatch.setattr(stop, "wait", lambda seconds: time.sleep(0))
-    monkeypatch.setattr(failures, "backoff", lambda *_, **__: worker_pool.FIRST_PATIENCE_S + 1)
+    monkeypatch.setattr(http, "backoff", lambda *_, **__: worker_pool.FIRST_PATIENCE_S + 1)
     with pytest.raises(ServiceUnreachableError):
         AdaptiveThrottle(1, stop).back_off(ServiceUnreachableError("no connection"))
 
@@ -112,9 +112,9 @@ def test_retry_after_zero_ends(monkeypatch) -> None:
 
     with pytest.raises(RateLimitError):
         turns.retry(refuse)
-    assert len(tries) <= failures.MOST_FAILURES
+    assert len(tries) <= http.MOST_FAILURES
     assert sum(moment < 20 for moment in tries) < 15
-    assert min(after - before for before, after in itertools.pairwise(tries)) >= failures.SHORTEST_WAIT_S
+    assert min(after - before for before, after in itertools.pairwise(tries)) >= http.SHORTEST_WAIT_S
 
 
 def test_an_error_stops_all_threads() -> None:

@@ -104,7 +104,7 @@ def test_rates_and_encodings(stream: Any, truth: dict[str, Any], rate: int, enco
     end = turn_end(truth, 8000)
     source = decoded(voxframe.sample("interview"), rate)[: end * rate // 1000]
     if encoding == "pcm_mulaw":
-        from voxframe.client.stream.audio_sources import encode_mulaw
+        from voxframe.client.stream.audio import encode_mulaw
 
         data = encode_mulaw(source)
     else:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import voxframe
-from voxframe.client.llm_api import LlmReply
+from voxframe.client.llm import LlmReply
 from voxframe.corpus.llm import Answers, NumberedPassage, citations, cite
 from voxframe.errors import NotFoundError
 from voxframe.widgets import AskPanel

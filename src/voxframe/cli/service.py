@@ -315,7 +315,7 @@ def stream(
 
     Exit status: 0 success, also after Ctrl-C; 1 the session failed; 2 invalid arguments
     """
-    from voxframe.client.stream.audio_sources import StreamSource, microphone
+    from voxframe.client.stream.audio import StreamSource, microphone
     from voxframe.client.stream.messages import Final, Partial
 
     source: StreamSource

@@ -3,6 +3,9 @@
 `Workers` runs blocking calls for any event loop, in daemon threads that stop when the caller is cancelled. The portal,
 a daemon thread with an event loop, runs coroutines that wait on sockets: in a script, a notebook cell, any thread, or
 under another loop implementation.
+
+A wait for a job is written once as a generator of steps: seconds to pause, and requests to send. `run` performs the
+steps one after the other; `run_async` does the same without blocking the event loop.
 """
 
 from __future__ import annotations
@@ -13,15 +16,17 @@ import concurrent.futures
 import contextvars
 import os
 import queue
+import random
 import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar
 
 from voxframe.errors import ServiceError, ServiceTimeoutError, VoxframeError
+from voxframe.validators import checked_timeout
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -325,3 +330,98 @@ def allow_nested_loops() -> None:
     else:
         import nest_asyncio as nest
     nest.apply()
+
+
+Steps: TypeAlias = "Generator[float | Callable[[], object], None, None]"
+
+#: Maximum seconds that a service can make a request wait.
+LONGEST_WAIT_S = 90.0
+#: Seconds without a response after which a wait ends; the job continues during an outage.
+OUTAGE_S = 120.0
+LOCAL_OUTAGE_S = 10.0
+
+
+def run(steps: Steps, sleep: Callable[[float], None]) -> None:
+    """Perform the steps of a wait."""
+    try:
+        for step in steps:
+            if callable(step):
+                step()
+            else:
+                sleep(step)
+    finally:
+        steps.close()
+
+
+async def run_async(steps: Steps, workers: Workers) -> None:
+    """Perform the steps of a wait on an event loop, with requests sent in threads."""
+    try:
+        with keep_loop_awake():
+            for step in steps:
+                await (workers.call(step) if callable(step) else asyncio.sleep(step))
+    finally:
+        steps.close()
+
+
+def interval(waited_s: float, audio_s: float | None = None, *, local: bool = False, first: bool = False) -> float:
+    """Return seconds until the next request about a job.
+
+    The interval is a tenth of the time waited so far, or a hundredth of the audio duration if that is longer. So long
+    recordings are polled rarely, and a result is late by at most a tenth. The limits are 1 to 15 seconds, or 1 to 1.5
+    for a server on this machine, which is first polled after half a second.
+    """
+    if local and first:
+        return 0.5
+    proposed_s = max(0.1 * waited_s, 0.01 * (audio_s or 0.0))
+    return min(1.4 if local else 13.5, max(1.1, proposed_s)) * random.uniform(1.0, 1.1)  # noqa: S311 - not a secret
+
+
+class PollState:
+    """Time spent in a wait, and the tolerance for a service that does not respond."""
+
+    def __init__(self, timeout_s: float | None, *, local: bool) -> None:
+        self._started = time.monotonic()
+        self._timeout_s = checked_timeout(timeout_s)
+        self._local, self._outage_s = local, LOCAL_OUTAGE_S if local else OUTAGE_S
+        self._away_since: float | None = None
+        self._asked_s = 0.0
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds waited so far."""
+        return time.monotonic() - self._started
+
+    @property
+    def away(self) -> bool:
+        """True if the service did not respond to the last request."""
+        return self._away_since is not None
+
+    def pause(self, what: str, *, audio_s: float | None = None, first: bool = False, least_s: float = 0.0) -> float:
+        """Return seconds to pause now; more than `interval` if the service requests more. `what` is for the error."""
+        wanted_s = interval(self.waited_s, audio_s, local=self._local, first=first)
+        wanted_s = max(wanted_s, least_s, min(self._asked_s, LONGEST_WAIT_S))
+        self._asked_s = 0.0
+        if self._timeout_s is None:
+            return wanted_s
+        remaining_s = self._timeout_s - self.waited_s
+        if remaining_s <= 0:
+            raise ServiceTimeoutError(f"{what} after {self._timeout_s:g} s")
+        return min(wanted_s, remaining_s)
+
+    def tolerate(self, ask: Callable[[], object]) -> Callable[[], None]:
+        """Return `ask` as a step that tolerates outages."""
+
+        def step() -> None:
+            try:
+                ask()
+                self._away_since = None
+            except ServiceError as error:
+                if not error.transient:
+                    raise
+                now = time.monotonic()
+                self._away_since = self._away_since or now
+                if now - self._away_since > self._outage_s:
+                    raise
+                self._asked_s = error.retry_after or 0.0
+
+        return step

@@ -13,17 +13,23 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, Unpack
 from urllib.parse import urlsplit
 
 from voxframe._forwarding import forwarded
-from voxframe.client import api, llm_requests, results, waiting
-from voxframe.client import redacted_audio as redacted
-from voxframe.client import upload as uploads
+from voxframe.client import api, llm, transfers
 from voxframe.client.api import View
+from voxframe.client.async_bridge import run, run_async
 from voxframe.client.http import Transport
-from voxframe.client.llm_api import LanguageModelApi, LlmResponse, Purge, RateLimitStatus, format_field
-from voxframe.client.llm_requests import LlmOptions, LlmQuestion, Transcripts
-from voxframe.client.redacted_audio import RedactedAudio
+from voxframe.client.llm import (
+    LanguageModelApi,
+    LlmOptions,
+    LlmQuestion,
+    LlmResponse,
+    Purge,
+    RateLimitStatus,
+    Transcripts,
+    format_field,
+)
 from voxframe.client.response import HTTPResponse, clean
-from voxframe.client.transcript import Transcript
-from voxframe.client.upload import Media, UploadSource, remote_url
+from voxframe.client.transcript import Transcript, steps_for_many
+from voxframe.client.transfers import Media, RedactedAudio, UploadSource, remote_url
 from voxframe.errors import OptionError, SettingsError
 from voxframe.options import LIST_LIMIT, TranscriptOptions, check, takes_options
 from voxframe.settings import Settings, is_loopback
@@ -31,7 +37,7 @@ from voxframe.validators import checked_timeout
 
 if TYPE_CHECKING:  # clients that do not stream need not import the streaming half
     from voxframe.client.stream import Stream
-    from voxframe.client.stream.audio_sources import StreamSource
+    from voxframe.client.stream.audio import StreamSource
     from voxframe.client.stream.stream_options import StreamOptions
 
 #: `list` is a method of the class.
@@ -98,7 +104,7 @@ class Client:
             AudioError: The recording cannot be read or is empty; nothing was sent.
             ServiceError: The upload failed.
         """
-        return uploads.upload(self.transport, uploads.UploadSource(media), progress)
+        return transfers.upload(self.transport, UploadSource(media), progress)
 
     @forwarded(upload)
     async def upload_async(self, *args: Any, **options: Any) -> str:
@@ -126,10 +132,10 @@ class Client:
             ServiceError: The job could not be started. `possibly_delivered` is True if it may exist nevertheless.
         """
         body = check(**options)
-        url = uploads.remote_url(audio)
+        url = remote_url(audio)
         if url is None:
-            recording = uploads.UploadSource(audio)
-            label, source, url = recording.label, recording.path, uploads.upload(self.transport, recording, progress)
+            recording = UploadSource(audio)
+            label, source, url = recording.label, recording.path, transfers.upload(self.transport, recording, progress)
         else:
             label, source = urlsplit(url).path.rpartition("/")[2], url
         handle = Transcript(self.transport, *api.create_transcript(self.transport, url, body))
@@ -257,7 +263,7 @@ class Client:
             The handles in the given order, failed ones included.
         """
         handles = self._handles(transcripts)
-        waiting.run(waiting.steps_for_many(self.transport, handles, timeout, progress), self.transport.sleep)
+        run(steps_for_many(self.transport, handles, timeout, progress), self.transport.sleep)
         return handles
 
     @forwarded(wait_all)
@@ -266,8 +272,8 @@ class Client:
     ) -> _Handles:
         """Async version of `wait_all`."""
         handles = self._handles(transcripts)
-        steps = waiting.steps_for_many(self.transport, handles, timeout, progress)
-        await waiting.run_async(steps, self.transport.workers)
+        steps = steps_for_many(self.transport, handles, timeout, progress)
+        await run_async(steps, self.transport.workers)
         return handles
 
     def transcript(self, transcript_id: str) -> Transcript:
@@ -287,7 +293,7 @@ class Client:
         before_id: str | None = None,
         after_id: str | None = None,
         throttled_only: bool | None = None,
-    ) -> results.TranscriptPage:
+    ) -> api.TranscriptPage:
         """Fetch one page of the transcripts of this API key, newest first.
 
         Args:
@@ -301,7 +307,7 @@ class Client:
         Raises:
             OptionError: A filter has an invalid value.
         """
-        params = results.filters(limit, status, created_on, before_id, after_id, throttled_only)
+        params = api.filters(limit, status, created_on, before_id, after_id, throttled_only)
         return api.list_transcripts(self.transport, params)
 
     def iter_transcripts(
@@ -313,12 +319,12 @@ class Client:
         after_id: str | None = None,
         throttled_only: bool | None = None,
         page_size: int = LIST_LIMIT,
-    ) -> Iterator[results.TranscriptItem]:
+    ) -> Iterator[api.TranscriptItem]:
         """Iterate over all transcripts of this API key, newest first. Pages are fetched as needed.
 
         The filters and errors are those of `list`; `page_size` is the number of transcripts per request, 1 to 200.
         """
-        params = results.filters(page_size, status, created_on, before_id, after_id, throttled_only)
+        params = api.filters(page_size, status, created_on, before_id, after_id, throttled_only)
         return api.iter_transcripts(self.transport, params)
 
     def progress(self) -> dict[str, float]:
@@ -353,11 +359,11 @@ class Client:
         """
         return api.get_transcript(self.transport, transcript_id, view).content
 
-    def sentences(self, transcript_id: str) -> results.TranscriptPassages:
+    def sentences(self, transcript_id: str) -> api.TranscriptPassages:
         """Fetch the sentences of a completed transcript, each with its words."""
         return api.get_passages(self.transport, transcript_id, "sentences")
 
-    def paragraphs(self, transcript_id: str) -> results.TranscriptPassages:
+    def paragraphs(self, transcript_id: str) -> api.TranscriptPassages:
         """Fetch the paragraphs of a completed transcript, each with its words."""
         return api.get_passages(self.transport, transcript_id, "paragraphs")
 
@@ -382,9 +388,7 @@ class Client:
         """
         return api.get_subtitles(self.transport, transcript_id, format, chars_per_caption, path)
 
-    def word_search(
-        self, transcript_id: str, terms: results.Term | Iterable[results.Term]
-    ) -> results.WordSearchMatches:
+    def word_search(self, transcript_id: str, terms: api.Term | Iterable[api.Term]) -> api.WordSearchMatches:
         """Search a completed transcript for words and phrases.
 
         Args:
@@ -419,14 +423,14 @@ class Client:
             >>> client.redacted_audio(transcript.id).save("interview.mp3")  # doctest: +SKIP
             PosixPath('interview.mp3')
         """
-        return redacted.get(self.transport, transcript_id, timeout, progress)
+        return transfers.redacted_audio(self.transport, transcript_id, timeout, progress)
 
     @forwarded(redacted_audio)
     async def redacted_audio_async(
         self, transcript_id: str, *, timeout: float | None = None, progress: bool | None = None
     ) -> RedactedAudio:
         """Async version of `redacted_audio`."""
-        return await redacted.get_async(self.transport, transcript_id, timeout, progress)
+        return await transfers.redacted_audio_async(self.transport, transcript_id, timeout, progress)
 
     # Language-model operations
 
@@ -475,7 +479,7 @@ class Client:
             >>> client.ask("Who is interviewed?", transcript).replies[0].answer  # doctest: +SKIP
             'Dr. Paul.'
         """
-        fields = {"questions": llm_requests.questions(questions)}
+        fields = {"questions": llm.questions(questions)}
         return self._llm.generate("question-answer", transcripts, options, fields)
 
     @forwarded(ask)
@@ -485,7 +489,7 @@ class Client:
 
     def task(self, prompt: str, transcripts: Transcripts | None = None, **options: Unpack[LlmOptions]) -> LlmResponse:
         """Give the language model a task about transcripts or a text. Arguments and errors are those of `summarize`."""
-        return self._llm.generate("task", transcripts, options, {"prompt": llm_requests.text("prompt", prompt)})
+        return self._llm.generate("task", transcripts, options, {"prompt": llm.checked_text("prompt", prompt)})
 
     @forwarded(task)
     async def task_async(self, *args: Any, **options: Any) -> LlmResponse:

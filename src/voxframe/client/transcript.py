@@ -1,21 +1,25 @@
-"""A handle for one transcription job."""
+"""Handles for transcription jobs, and the waits for them: poll one, or follow many through the list."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from typing import Any, Literal, Self
 
 from voxframe._forwarding import forwarded
 from voxframe._text import html_table, masked
-from voxframe.client import api, redacted_audio, waiting
-from voxframe.client.api import View
+from voxframe.client import api, embedded, transfers
+from voxframe.client.api import Term, TranscriptItem, TranscriptPassages, View, WordSearchMatches
+from voxframe.client.async_bridge import PollState, Steps, run, run_async
 from voxframe.client.http import Transport
-from voxframe.client.redacted_audio import RedactedAudio
-from voxframe.client.response import HTTPResponse, as_float, as_text
-from voxframe.client.results import Term, TranscriptItem, TranscriptPassages, WordSearchMatches
-from voxframe.errors import TranscriptError
+from voxframe.client.progress import Progress
+from voxframe.client.response import HTTPResponse, as_float, as_text, clean
+from voxframe.client.transfers import RedactedAudio
+from voxframe.errors import ServiceError, TranscriptError
+from voxframe.options import LIST_LIMIT
+from voxframe.settings import is_loopback
 
 #: Statuses that no longer change. Any other status, known or unknown, means that the job is not finished.
 FINISHED = ("completed", "error")
@@ -179,13 +183,21 @@ class Transcript:
 
     def wait(self, *, timeout: float | None = None, progress: bool | None = None) -> Self:
         """Wait until the job is completed or has failed; see `Client.wait`."""
-        waiting.wait(self._http, self, timeout, progress)
+        try:
+            run(_steps_for_one(self, timeout, progress), self._http.sleep)
+        except (KeyboardInterrupt, ServiceError) as error:
+            error.add_note(_how_to_continue(self))
+            raise
         return self
 
     @forwarded(wait)
     async def wait_async(self, *, timeout: float | None = None, progress: bool | None = None) -> Self:
         """Async version of `wait`."""
-        await waiting.wait_async(self._http, self, timeout, progress)
+        try:
+            await run_async(_steps_for_one(self, timeout, progress), self._http.workers)
+        except ServiceError as error:
+            error.add_note(_how_to_continue(self))
+            raise
         return self
 
     def sentences(self) -> TranscriptPassages:
@@ -212,7 +224,7 @@ class Transcript:
 
     def redacted_audio(self, *, timeout: float | None = None, progress: bool | None = None) -> RedactedAudio:
         """Wait for the redacted audio; see `Client.redacted_audio`."""
-        return redacted_audio.get(self._http, self.id, timeout, progress)
+        return transfers.redacted_audio(self._http, self.id, timeout, progress)
 
     def delete(self) -> Self:
         """Delete the transcript at the service. The handle then holds the emptied transcript.
@@ -255,3 +267,123 @@ class Transcript:
                 "text": self.text or "",
             }
         return html_table(rows)
+
+
+#: Up to this many jobs are polled one by one.
+FEW = 3
+#: Number of jobs missing from the list that are polled one by one in each round.
+_UNLISTED_PER_ROUND = 10
+#: Seconds between two requests for the position in the queue.
+_QUEUE_S = 10.0
+
+
+def _steps_for_one(transcript: Transcript, timeout: float | None, progress: bool | None) -> Steps:
+    """Poll a job until it is finished."""
+    poll = PollState(timeout, local=is_loopback(transcript._http.base_url))
+    first = transcript._has_state
+    queue = _QueuePosition(transcript, poll)
+    with Progress(f"transcribing {transcript.label or transcript.id[:8]}", show=progress) as bar:
+        while not transcript._has_state:
+            yield poll.tolerate(transcript._poll)
+            if poll.away:
+                bar.say("no response from the service")
+                yield poll.pause(f"transcript {transcript.id} has no known status")
+        while not transcript.done:
+            if bar.shown and queue.due:
+                yield poll.tolerate(queue.update)
+            bar.say("no response from the service" if poll.away else queue.state)
+            state = f"transcript {transcript.id} is still {transcript.status!r}"
+            yield poll.pause(state, audio_s=transcript.audio_duration_s, first=first)
+            yield poll.tolerate(transcript._poll)
+            first = False
+
+
+def steps_for_many(
+    http: Transport, transcripts: Sequence[Transcript], timeout: float | None, progress: bool | None
+) -> Steps:
+    """Follow many jobs through the list of transcripts until all are finished.
+
+    Jobs that the list does not show are polled one by one.
+    """
+    poll = PollState(timeout, local=is_loopback(http.base_url))
+    pending = {t.id: t for t in transcripts if not (t._has_state and t.done)}
+    same = [(t, pending[t.id]) for t in transcripts if t is not pending.get(t.id, t)]  # several handles of one job
+    unlisted: list[str] = []
+    total = len({t.id for t in transcripts})
+
+    def walk() -> None:
+        """Walk through the list until every pending job was seen."""
+        listed_ids = set(pending) - set(unlisted)
+        if listed_ids:
+            for item in api.iter_transcripts(http, {"limit": LIST_LIMIT}):
+                if item.id in listed_ids and item.status is not None:
+                    listed_ids.discard(item.id)
+                    pending[item.id]._update(item)
+                    if not listed_ids:
+                        return
+        unlisted.extend(sorted(listed_ids))
+
+    with Progress("transcribing", jobs=total, show=progress) as bar:
+        while True:
+            if len(pending) > FEW:
+                yield poll.tolerate(walk)
+            polled = list(pending) if len(pending) <= FEW else [unlisted.pop(0) for _ in unlisted[:_UNLISTED_PER_ROUND]]
+            for transcript_id in polled:
+                yield poll.tolerate(pending[transcript_id]._poll)
+            unlisted += [i for i in polled if len(pending) > FEW]
+            for transcript_id in [i for i, t in pending.items() if t._has_state and t.done]:
+                del pending[transcript_id]
+            unlisted[:] = [i for i in unlisted if i in pending]
+            bar.advance(total - len(pending) - bar.count)
+            if not pending:
+                for handle, followed in same:
+                    handle._response, handle._listed = followed._response, followed._listed
+                return
+            bar.say(_summary(pending.values()))
+            # A round of several requests is followed by a longer pause.
+            yield poll.pause(f"{len(pending)} of {total} transcripts are not finished", least_s=0.3 * len(polled))
+
+
+def _how_to_continue(transcript: Transcript) -> str:
+    """Return a note for the user if the wait ended before the job."""
+    if embedded.has_ended(transcript._http.base_url):
+        return f"The job continues after the next connect(); then client.wait({transcript.id!r}) waits for it."
+    return f"The job continues at the service; client.wait({transcript.id!r}) waits for it again."
+
+
+class _QueuePosition:
+    """The state of a job for the progress bar. For a queued job: its waiting time and the number of jobs before it."""
+
+    def __init__(self, transcript: Transcript, poll: PollState) -> None:
+        self._transcript, self._poll_state = transcript, poll
+        self._updated_s = 0.0
+        self._ahead = ""
+
+    @property
+    def due(self) -> bool:
+        """True if the job is queued and the position is older than `_QUEUE_S`."""
+        return self._transcript.status == "queued" and self._poll_state.waited_s - self._updated_s > _QUEUE_S
+
+    def update(self) -> None:
+        """Count the older queued jobs in the list."""
+        self._updated_s = self._poll_state.waited_s
+        params = {"limit": LIST_LIMIT, "status": "queued", "before_id": self._transcript.id}
+        count = sum(item.status == "queued" for item in api.list_transcripts(self._transcript._http, params))
+        several = f"{count} others" if count > 1 else "another one"
+        self._ahead = ", next in line" if count == 0 else f", behind {several}{' or more' * (count == LIST_LIMIT)}"
+
+    @property
+    def state(self) -> str:
+        """State of the job in words."""
+        status = self._transcript.status
+        return (
+            f"queued for {self._poll_state.waited_s:.0f} s{self._ahead}"
+            if status == "queued"
+            else clean(str(status), 40)
+        )
+
+
+def _summary(transcripts: Iterable[Transcript]) -> str:
+    """Count the jobs by status, such as "3 queued, 1 processing"."""
+    counts = Counter(clean(str(t.status), 40) for t in transcripts if t._has_state)
+    return ", ".join(f"{count} {status}" for status, count in sorted(counts.items(), key=str, reverse=True))

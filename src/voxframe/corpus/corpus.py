@@ -13,8 +13,8 @@ import pyarrow.dataset as ds
 from voxframe import colors, settings
 from voxframe._forwarding import of_part
 from voxframe._text import html_table
-from voxframe.client import llm_requests
-from voxframe.client.llm_requests import LlmOptions, LlmQuestion
+from voxframe.client import llm
+from voxframe.client.llm import LlmOptions, LlmQuestion
 from voxframe.corpus.analyses import Analyses
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.batch import Batch
@@ -592,7 +592,7 @@ class Corpus:
             ['A refund.', 'By Friday.']
             >>> voxframe.PassageList(answers.citations, corpus=corpus)  # doctest: +SKIP
         """
-        fields = {"questions": llm_requests.questions(questions)}
+        fields = {"questions": llm.questions(questions)}
         return self._llm.run("question-answer", fields, transcripts, options, client, refresh, progress, passages)
 
     def task(
@@ -621,7 +621,7 @@ class Corpus:
         Raises:
             VoxframeError: As for `summarize`.
         """
-        fields = {"prompt": llm_requests.text("prompt", prompt)}
+        fields = {"prompt": llm.checked_text("prompt", prompt)}
         return self._llm.run("task", fields, transcripts, options, client, refresh, progress)
 
     def action_items(

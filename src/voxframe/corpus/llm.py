@@ -20,10 +20,9 @@ from voxframe import encoder, frames
 from voxframe._arrow import TEXT
 from voxframe._text import clock
 from voxframe.analysis.search_terms import spoken
-from voxframe.client import llm_requests
+from voxframe.client import llm
 from voxframe.client.http import NOTHING_UNDER_WAY
-from voxframe.client.llm_api import LlmReply, LlmResponse, Usage, read_response
-from voxframe.client.llm_requests import LlmOptions
+from voxframe.client.llm import LlmOptions, LlmReply, LlmResponse, Usage, read_response
 from voxframe.client.progress import Progress
 from voxframe.client.response import HTTPResponse
 from voxframe.corpus.archive import Archive, MissingTranscriptError
@@ -283,7 +282,7 @@ class Llm:
             raise OptionError("input_text cannot be used with a corpus; pass it to Client.summarize, ask or task")
         if refresh not in (True, False, "lost"):
             raise OptionError(f"refresh must be True, False or 'lost', got {refresh!r}")
-        llm_requests.body("any", options)  # validates the options before anything is sent
+        llm.request_body("any", options)  # validates the options before anything is sent
         fields = {name: value for name, value in {**task_fields, **options}.items() if value is not None}
         with clear_errors(self._archive.path):
             batches = make_batches(self._archive, transcripts)

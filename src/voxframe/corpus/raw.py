@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from voxframe._files import file_name
 from voxframe._text import quantity
-from voxframe.client import results
+from voxframe.client import api
 from voxframe.corpus.archive import Archive, MissingTranscriptError
 from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.ledger import DefaultClient, cache_key
@@ -34,7 +34,7 @@ from voxframe.validators import Integer, checked, shown
 
 if TYPE_CHECKING:
     from voxframe.client import Client
-    from voxframe.client.llm_api import LlmResponse
+    from voxframe.client.llm import LlmResponse
 
 
 class Raw:
@@ -213,11 +213,11 @@ class Raw:
     def word_search(
         self,
         transcript_id: str,
-        terms: results.Term | Iterable[results.Term],
+        terms: api.Term | Iterable[api.Term],
         *,
         client: Client | None = None,
         refresh: bool = False,
-    ) -> results.WordSearchMatches:
+    ) -> api.WordSearchMatches:
         """Return the matches of the service's word search. The response is cached. `Corpus.search` needs no service.
 
         Args:
@@ -231,13 +231,13 @@ class Raw:
             CorpusError: The transcript is not in the corpus, or the corpus cannot be written.
             ServiceError: The service is unavailable or refused the request.
         """
-        checked = results.check_terms(terms)
+        checked = api.check_terms(terms)
         transcript_id = self._archive.recordings.id(transcript_id)
         request = {"view": "word-search", "words": checked}
         raw = self._view(
             transcript_id, request, lambda client: client.word_search(transcript_id, checked).raw, client, refresh
         )
-        return results.word_search_result(transcript_id, orjson.loads(raw), raw)
+        return api.word_search_result(transcript_id, orjson.loads(raw), raw)
 
     def redacted_audio(self, transcript_id: str, *, client: Client | None = None, refresh: bool = False) -> Path:
         """Download the recording with personal data beeped out. Later calls return the stored file.

@@ -21,7 +21,7 @@ from voxframe.client.api import View
 from voxframe.client.async_bridge import check_wanted
 from voxframe.client.http import Transport
 from voxframe.client.response import HTTPResponse
-from voxframe.client.upload import UploadSource, upload
+from voxframe.client.transfers import UploadSource, upload
 from voxframe.corpus.batch.media import file_place, identify, opened
 from voxframe.corpus.job import is_address, is_remote
 from voxframe.corpus.ledger import Ledger

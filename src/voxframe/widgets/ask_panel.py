@@ -13,7 +13,7 @@ import traitlets
 
 from voxframe._text import clock, quantity
 from voxframe.client import Client, connect
-from voxframe.client.llm_api import LlmResponse
+from voxframe.client.llm import LlmResponse
 from voxframe.corpus import Corpus
 from voxframe.corpus.corpus import chosen_corpus
 from voxframe.corpus.ledger import check_client, service_name

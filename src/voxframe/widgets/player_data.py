@@ -16,7 +16,7 @@ import pandas as pd
 from voxframe._arrow import TEXT
 from voxframe._text import SENTENCE_ENDS, is_spaced, join_words
 from voxframe.analysis.rows import label_names, require, speaker_labels
-from voxframe.client.stream.audio_sources import open_source
+from voxframe.client.stream.audio import open_source
 from voxframe.corpus import Corpus
 from voxframe.corpus.edits import redoable
 from voxframe.errors import AudioError, MissingExtraError, OptionError

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from voxframe import errors
-from voxframe.client import failures
+from voxframe.client.http import SHORTEST_WAIT_S
 from voxframe.client.stream import Stream, stream_options
 from voxframe.client.stream.messages import Final, Gap, SessionBegins
 from voxframe.errors import (
@@ -237,7 +237,7 @@ def test_reconnecting_reports_the_gap(stream: Make, peer: Any, wire: Any) -> Non
 @pytest.mark.parametrize("ends", [(300, 200), (9000,)], ids=["in disorder", "beyond the audio"])
 def test_gaps_do_not_overlap(stream: Make, peer: Any, monkeypatch: pytest.MonkeyPatch, ends: tuple[int, ...]) -> None:
     """A gap begins at the end of the last final or, without finals, of the gap before, and is never negative."""
-    monkeypatch.setattr(failures, "backoff", lambda *_: 0.0)
+    monkeypatch.setattr("voxframe.client.http.backoff", lambda *_: 0.0)
 
     async def cut_twice(session: Any) -> None:
         if len(peer.sessions) > 2:
@@ -263,7 +263,7 @@ def test_gaps_do_not_overlap(stream: Make, peer: Any, monkeypatch: pytest.Monkey
 
 def test_reconnecting_gives_up_with_the_cause(stream: Make, wire: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """If no new session can be opened, the error that ended the last one is raised."""
-    monkeypatch.setattr(failures, "backoff", lambda *_: 0.01)
+    monkeypatch.setattr("voxframe.client.http.backoff", lambda *_: 0.01)
     session = stream(endless(), realtime=True, url=wire.url, reconnect=True)
     with pytest.raises(StreamCutError):
         follow(session, [], wire.close)
@@ -272,7 +272,7 @@ def test_reconnecting_gives_up_with_the_cause(stream: Make, wire: Any, monkeypat
 
 def test_reconnections_are_limited(stream: Make, peer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reconnecting ends after a few sessions that are cut at once, with pauses between them."""
-    monkeypatch.setattr(failures, "backoff", lambda *_: 0.0)
+    monkeypatch.setattr("voxframe.client.http.backoff", lambda *_: 0.0)
     begun = []
 
     async def cut(session: Any) -> None:
@@ -284,7 +284,7 @@ def test_reconnections_are_limited(stream: Make, peer: Any, monkeypatch: pytest.
     with pytest.raises(StreamCutError):
         stream(endless(), realtime=True, reconnect=True).wait(60)
     assert 2 <= len(begun) <= 10
-    assert min(after - before for before, after in itertools.pairwise(begun)) >= failures.SHORTEST_WAIT_S
+    assert min(after - before for before, after in itertools.pairwise(begun)) >= SHORTEST_WAIT_S
 
 
 @pytest.mark.parametrize("status", [408, 425, 429, 503])
@@ -292,7 +292,7 @@ def test_reconnecting_continues_after_a_transient_refusal(
     stream: Make, peer: Any, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
     """After a transient error status, the next attempt opens the new session."""
-    monkeypatch.setattr(failures, "backoff", lambda *_: 0.0)
+    monkeypatch.setattr("voxframe.client.http.backoff", lambda *_: 0.0)
     left = [status]
 
     async def cut_once(session: Any) -> None:

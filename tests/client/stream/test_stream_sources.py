@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from voxframe.client.stream import Stream
-from voxframe.client.stream.audio_sources import Samples, encode_mulaw, open_source
-from voxframe.client.stream.pacing import Chunker, Pacer
+from voxframe.client.stream.audio import Chunker, Pacer, Samples, encode_mulaw, open_source
 from voxframe.errors import AudioError, AudioNotFoundError, MissingExtraError, OptionError
 
 

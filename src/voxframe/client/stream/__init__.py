@@ -11,7 +11,7 @@ from typing import Any, Self, Unpack
 
 from voxframe._text import join_words, quantity
 from voxframe.client.async_bridge import PORTAL
-from voxframe.client.stream.audio_sources import StreamSource
+from voxframe.client.stream.audio import StreamSource
 from voxframe.client.stream.connection import StreamConnection
 from voxframe.client.stream.messages import Cursor, Final, Gap, Message, MessageBuffer, Partial
 from voxframe.client.stream.stream_options import StreamOptions, check, make_plan, silence_ms

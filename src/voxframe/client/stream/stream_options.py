@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypedDict, cast, get_args
 
-from voxframe.client.stream.audio_sources import Samples, StreamSource, open_source
+from voxframe.client.stream.audio import MAX_MESSAGE_MS, MIN_MESSAGE_MS, Samples, StreamSource, open_source
 from voxframe.client.stream.messages import Final, Partial
-from voxframe.client.stream.pacing import MAX_MESSAGE_MS, MIN_MESSAGE_MS
 from voxframe.errors import OptionError, SettingsError
 from voxframe.options import STREAM_ENCODINGS, STREAM_SILENCE_MS, STREAM_WORD_BOOST_CHARS
 from voxframe.settings import Secret

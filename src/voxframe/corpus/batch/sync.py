@@ -24,7 +24,7 @@ from voxframe.options import DEFAULTS, FIELDS, LIST_LIMIT, normalise
 
 if TYPE_CHECKING:
     from voxframe.client import Client, Transcript
-    from voxframe.client.results import TranscriptItem, TranscriptPage
+    from voxframe.client.api import TranscriptItem, TranscriptPage
 
 
 #: Seconds after which a request that was cut off can no longer arrive. No gateway holds a request that long.

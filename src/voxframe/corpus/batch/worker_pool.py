@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from voxframe.client.failures import wait_after
+from voxframe.client.http import wait_after
 from voxframe.errors import (
     APIError,
     AuthenticationError,
