@@ -14,6 +14,7 @@ from tests.benchmarks.peers import with_json
 from voxframe import frames
 from voxframe._arrow import TEXT_DTYPE
 from voxframe.analysis.rows import add_recordings
+from voxframe.frames.corrected import with_original
 from voxframe.schema import JOBS, RESPONSES, STREAM, TABLES, TRANSCRIPT_TABLES, Table
 
 RAW = payload(300, seed=2)
@@ -80,8 +81,7 @@ def test_writing_to_a_frame_changes_nothing_else() -> None:
     """Every cell can be set; neither the other columns, nor the tables, nor other frames of the payload notice."""
     tables = frames.transcript_tables(RAW)
     before = {name: table.to_pylist() for name, table in tables.items()}
-    arrays = {name: frames.from_table(name, table) for name, table in tables.items()}
-    first, second = frames.all_to_pandas(arrays), frames.all_to_pandas(arrays)
+    first, second = frames.all_to_pandas(tables), frames.all_to_pandas(tables)
     new = {"str": "zz", "int64": 5, "Int64": 5, "float64": 5.0, "boolean": True}
     for df in first.values():
         for column in df.columns if len(df) else ():
@@ -91,7 +91,7 @@ def test_writing_to_a_frame_changes_nothing_else() -> None:
                 assert df.loc[0, column] == new[str(df[column].dtype)]
             pd.testing.assert_frame_equal(df.drop(columns=column), others)
     assert {name: table.to_pylist() for name, table in tables.items()} == before
-    for name, df in frames.all_to_pandas(arrays).items():
+    for name, df in frames.all_to_pandas(tables).items():
         pd.testing.assert_frame_equal(df, second[name])
 
 
@@ -99,9 +99,10 @@ def test_writing_to_a_frame_changes_nothing_else() -> None:
 def test_columns_of_loaders_can_be_added_at_once_or_later(names: dict[str, str]) -> None:
     """Both give the same columns, dtypes and values for every table, with rows and without."""
     for arrays in frames.transcript_arrays(RAW), frames.transcript_arrays(b'{"id": "a", "words": []}'):
-        at_once, later = frames.all_to_pandas(arrays, recordings=names), frames.all_to_pandas(arrays)
-        for name, df in later.items():
-            add_recordings(expected := frames.with_text_original(df, name), names)
+        at_once = frames.all_to_pandas(arrays, recordings=names)
+        for name, columns in arrays.items():
+            expected = frames.to_pandas(with_original(frames.as_table(name, columns), name), name)
+            add_recordings(expected, names)
             pd.testing.assert_frame_equal(at_once[name], expected)
         assert at_once["words"].columns[:2].to_list() == ["transcript_id", "recording"]
 

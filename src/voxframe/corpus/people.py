@@ -25,8 +25,8 @@ from voxframe.corpus.archive import Archive
 from voxframe.corpus.conditions import PERSON
 from voxframe.corpus.ledger import Ids
 from voxframe.corpus.metadata import metadata_table
-from voxframe.corpus.reading import to_frame
 from voxframe.errors import CorpusError, OptionError
+from voxframe.frames import to_pandas
 from voxframe.validators import shown
 
 
@@ -235,7 +235,7 @@ def _talk_time(archive: Archive, ids: Sequence[str]) -> pd.DataFrame:
 
 def _rows(archive: Archive, name: str, ids: Sequence[str]) -> pd.DataFrame:
     """Return rows of transcripts as they are now, without names of speakers."""
-    return to_frame(name, archive.read(name, ids)[0])
+    return to_pandas(archive.read(name, ids)[0], name)
 
 
 def _about(archive: Archive, table: pd.DataFrame) -> pd.DataFrame:

@@ -26,7 +26,7 @@ from voxframe.corpus.store import EXPORTS
 from voxframe.corpus.tables import KINDS, PartDamagedError, PartReplacedError
 from voxframe.corpus.views import DamageError, Located, View, lazy_frame, run_sql
 from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, MissingExtraError, PayloadError, caller
-from voxframe.frames import joined, suited
+from voxframe.frames import all_to_pandas, joined, suited, to_pandas
 from voxframe.frames.corrected import correct_tables, with_original
 from voxframe.frames.tables import with_derived
 from voxframe.schema import (
@@ -89,7 +89,7 @@ class Query:
         """Return every table of one transcript by name."""
         transcript_id = self._archive.recordings.id(transcript_id)
         names = [*TRANSCRIPT_TABLES, *EXPORTS]
-        by_name = reading.to_frames(self.arrow_tables(transcript_id, names, corrected=corrected))
+        by_name = all_to_pandas(self.arrow_tables(transcript_id, names, corrected=corrected))
         return reading.TablesByName(by_name)
 
     @in_session
@@ -215,7 +215,7 @@ class Query:
                 self.arrow(name, batch, with_id, where, **options)
                 for batch in self._archive.batches(name, ids, _IN_CATEGORIES)
             )
-            frame = joined([suited(reading.to_frame(name, table), category=True) for table in parts], ids)
+            frame = joined([suited(to_pandas(table, name), category=True) for table in parts], ids)
             return frame if columns is None else frame[list(columns)]
         if limit is None or len(ids) <= _AT_A_TIME:
             table = self.arrow(name, ids, columns, where, **options)
@@ -226,7 +226,7 @@ class Query:
                 batch = ids[at : at + size]
                 table = pa.concat_tables([table, self.arrow(name, batch, columns, where, **options)])
                 at, size = at + size, 2 * size
-        return reading.to_frame(name, table.slice(0, limit))
+        return to_pandas(table.slice(0, limit), name)
 
     @in_session
     def arrow(

@@ -9,10 +9,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxframe import frames
-from voxframe._arrow import DTYPES
 from voxframe._text import html_table, quantity
-from voxframe.schema import CORPUS_TABLES, RECORDING, REQUESTED_BY, SPEAKER_NAME, TABLES
+from voxframe.schema import REQUESTED_BY
 from voxframe.validators import listed, nearest, shown
 
 _SHOWN = 5  # transcripts named in one warning
@@ -119,42 +117,3 @@ def _why_failed(row: Mapping[str, Any]) -> str:
     """Return the name of a transcript and its status; without one, the error that the service sent."""
     why = row["status"] or f"the service answered {shown(row['error'])}"
     return f"{_named(row['transcript_id'])} ({why})"
-
-
-def to_frame(name: str, table: pa.Table) -> pd.DataFrame:
-    """Return a table of a corpus, with all or some of its columns, as a DataFrame."""
-    if table.column_names == list(CORPUS_TABLES[name].names):
-        return to_frames({name: table})[name]
-    frame: pd.DataFrame = _some_columns(table, name)[table.column_names]
-    return frame
-
-
-def to_frames(tables: Mapping[str, pa.Table]) -> dict[str, pd.DataFrame]:
-    """Return tables of a corpus as DataFrames with the dtypes of the data dictionary, with the columns it adds."""
-    by_name = frames.all_to_pandas({name: frames.from_table(name, table) for name, table in tables.items()})
-    for name, table in tables.items():
-        _add_columns(by_name[name], table)
-    return by_name
-
-
-def _some_columns(table: pa.Table, name: str) -> pd.DataFrame:
-    stored = [column for column in table.column_names if column in TABLES[name].names]
-    frame = frames.to_pandas(table.select(stored), name)
-    _add_columns(frame, table)
-    return frame
-
-
-def _add_columns(frame: pd.DataFrame, table: pa.Table) -> None:
-    """Insert the columns that a corpus adds, such as `speaker_name`, at their positions in the Arrow table."""
-    if table.num_columns == frame.shape[1]:
-        return  # a fast check: comparing column names takes longer
-    for place, name in enumerate(table.column_names):
-        if name in frame:
-            continue
-        same = {SPEAKER_NAME.name: "speaker", RECORDING.name: "transcript_id"}.get(name, "")  # without names
-        if same in frame and table[name].equals(table[same]):
-            frame.insert(place, name, frame[same].array)  # takes no memory
-        elif pa.types.is_string(table[name].type):
-            frame.insert(place, name, frames.text_array(table[name]))
-        else:
-            frame.insert(place, name, table.select([name]).to_pandas(types_mapper=DTYPES.get)[name].array)

@@ -29,7 +29,7 @@ from tqdm.auto import tqdm
 
 from voxframe._files import private_folder, sync
 from voxframe._text import quantity
-from voxframe.corpus import conditions, reading
+from voxframe.corpus import conditions
 from voxframe.corpus.archive import Archive, MissingTranscriptError, changing
 from voxframe.corpus.catalog import clear_errors
 from voxframe.corpus.conditions import Where, with_ids
@@ -41,6 +41,7 @@ from voxframe.corpus.store import folder as make_folder
 from voxframe.corpus.tables import parquet_options
 from voxframe.corpus.views import FORMAT
 from voxframe.errors import CorpusError, DamagedFileError
+from voxframe.frames import to_pandas
 from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, TRANSCRIPT_TABLES, with_pandas
 from voxframe.validators import Integer, checked, listed, name_list
 
@@ -181,7 +182,7 @@ class Snapshot:
                 condition = among if condition is None else among & condition
             names = conditions.checked_columns(name, columns)
             rows = data.to_table(columns=names, filter=conditions.checked(name, condition))
-            return reading.to_frame(name, rows)
+            return to_pandas(rows, name)
         except CorpusError:
             try:
                 pq.read_metadata(self._file(name))

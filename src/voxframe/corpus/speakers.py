@@ -34,9 +34,9 @@ from voxframe.corpus.people import (
     undo_people,
     valid_names,
 )
-from voxframe.corpus.reading import to_frame
 from voxframe.errors import AudioError, AudioNotFoundError, CorpusWarning, OptionError
 from voxframe.formats import SUFFIXES
+from voxframe.frames import to_pandas
 from voxframe.options import MAX_SPEAKERS
 from voxframe.validators import Boolean, Integer, Number, checked, speaker_label
 from voxframe.voices import diarization
@@ -236,7 +236,7 @@ def voice_pairs(speakers: pd.DataFrame, vectors: NDArray[np.float32]) -> pd.Data
 def _spans(archive: Archive, transcript_id: str, labels: Sequence[str]) -> list[diarization.Span]:
     """Return when the labels of a transcript speak: by the words that have times, else by the turns."""
     for name in ("words", "utterances"):
-        rows = to_frame(name, archive.current(name, transcript_id))
+        rows = to_pandas(archive.current(name, transcript_id), name)
         rows = rows.assign(speaker=speaker_labels(rows))
         rows = (
             rows[rows["speaker"].isin(labels)]

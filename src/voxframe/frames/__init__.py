@@ -3,7 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING
 
-from voxframe.frames.layout import Arrays, as_table, from_table, no_rows, uncast_table
+from voxframe.frames.layout import Arrays, as_table, no_rows, uncast_table
 from voxframe.frames.tables import (
     decode_transcript,
     derived_passages,
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
         empty_table,
         joined,
         suited,
-        text_array,
         to_pandas,
-        with_text_original,
     )
 
 __all__ = [
@@ -38,7 +36,6 @@ __all__ = [
     "decode_transcript",
     "derived_passages",
     "empty_table",
-    "from_table",
     "joined",
     "no_rows",
     "paragraph_table",
@@ -46,12 +43,10 @@ __all__ = [
     "sentence_table",
     "suited",
     "tables_together",
-    "text_array",
     "to_pandas",
     "transcript_arrays",
     "transcript_tables",
     "uncast_table",
-    "with_text_original",
     "word_match_table",
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -16,8 +17,20 @@ from pandas.api.types import union_categoricals
 from voxframe import accessor as _accessor  # noqa: F401  importing it adds df.vox
 from voxframe._arrow import TEXT as STR
 from voxframe._arrow import TEXT_DTYPE
-from voxframe.frames.layout import TEXT, Arrays, from_table
-from voxframe.schema import BOOL, CORRECTED_TABLES, FLOAT, INT, STRING, TABLES, TEXT_ORIGINAL, TIMESTAMP
+from voxframe.frames.layout import TEXT, Arrays
+from voxframe.schema import (
+    BOOL,
+    CORPUS_TABLES,
+    CORRECTED_TABLES,
+    FLOAT,
+    INT,
+    RECORDING,
+    SPEAKER_NAME,
+    STRING,
+    TABLES,
+    TEXT_ORIGINAL,
+    TIMESTAMP,
+)
 
 Values: TypeAlias = "pa.Array | pa.ChunkedArray"
 Places: TypeAlias = npt.NDArray[np.intp]
@@ -38,6 +51,9 @@ CATEGORIES = frozenset(
 def to_pandas(table: pa.Table, name: str) -> pd.DataFrame:
     """Return a DataFrame with exactly the dtypes of the data dictionary.
 
+    Args:
+        table: Any columns of the table, also those that a corpus adds; with any integer widths and encodings.
+
     Returns:
         Columns of str (NaN for null; object and None with pandas 2), int64, Int64 if the column is nullable, float64
         (NaN for null), boolean and datetime64[us, UTC]. Writing to it changes neither `table` nor another DataFrame.
@@ -46,68 +62,81 @@ def to_pandas(table: pa.Table, name: str) -> pd.DataFrame:
         >>> to_pandas(empty_table("entities"), "entities").dtypes["start_ms"]
         Int64Dtype()
     """
-    if set(table.column_names).issuperset(TABLES[name].names):
-        return all_to_pandas({name: from_table(name, table)})[name]
-    arrays = _one_by_one(name, table)
-    return pd.DataFrame(dict(zip(table.column_names, arrays, strict=True)), index=pd.RangeIndex(table.num_rows))
+    names = TABLES[name].names
+    return all_to_pandas({name: table.select(names) if {*names} == {*table.column_names} else table})[name]
 
 
 def all_to_pandas(
-    tables: Mapping[str, Arrays], *, recordings: Mapping[str, str] | None = None
+    tables: Mapping[str, pa.Table | Arrays], *, recordings: Mapping[str, str] | None = None
 ) -> dict[str, pd.DataFrame]:
-    """Like `to_pandas` for several tables, given as column arrays by table name; faster than one table at a time.
+    """Like `to_pandas` for several tables, faster than one at a time.
 
     Args:
-        recordings: Names of recordings by transcript id. If given, the tables have the columns that loaders add:
-            `recording`, which is the id if there is no name, and that of `with_text_original`. Adding these to the
-            DataFrames would take as long as all else.
+        tables: Arrow tables, or arrays of all columns of the dictionary, by table name.
+        recordings: Names of recordings by transcript id. If given, arrays get the columns that loaders add:
+            `recording`, which is the id if there is no name, and `text_original`.
     """
-    loaded = recordings is not None
-    filled: dict[str, list[Any]] = {}
-    groups: dict[tuple[Converter, pa.DataType], tuple[list[Values], list[tuple[list[Any], list[int]]]]] = {}
-    for name, columns in tables.items():
-        if not len(columns[0]):
+    groups: dict[tuple[Converter, pa.DataType], list[tuple[str, str, Values]]] = {}
+    frames_by_name: dict[str, Any] = {}
+    labels: dict[str, tuple[str, ...]] = {}
+    copies: list[tuple[str, str, str]] = []
+    for name, table in tables.items():
+        if isinstance(table, pa.Table):
+            columns = dict(zip(table.column_names, table.columns, strict=True))
+        else:
+            columns = dict(zip(TABLES[name].names, table, strict=True))
+            if recordings is not None:
+                columns = _of_loaders(name, columns, recordings)
+        labels[name] = tuple(columns)
+        if not columns:
+            frames_by_name[name] = pd.DataFrame(index=pd.RangeIndex(len(table)))
             continue
-        into = filled[name] = [None] * len(columns)
-        for key, places in _converters(name):
-            values, targets = groups.setdefault(key, ([], []))
-            values.extend([columns[place] for place in places])
-            targets.append((into, places))
-    for (convert, _), (values, targets) in groups.items():
-        arrays = iter(convert(values))
-        for into, places in targets:
-            for place in places:
-                into[place] = next(arrays)
-    if recordings is not None:
-        for name, made in filled.items():
-            if name in CORRECTED_TABLES:
-                made.insert(_place_of_original(name), _nulls(len(tables[name][0])))
-            made.insert(1, _names(tables[name][0], recordings))
-    return {
-        name: _frame(name, filled[name], len(columns[0]), loaded)
-        if name in filled
-        else _empty_frame(name, loaded).copy()
-        for name, columns in tables.items()
-    }
+        if not len(columns[labels[name][0]]):
+            frames_by_name[name] = _empty_frame(name, labels[name]).copy()
+            continue
+        kinds = _kinds(name)
+        for label, values in columns.items():
+            same = _SAME.get(label, "")
+            if same in columns and isinstance(values, pa.ChunkedArray) and values.equals(columns[same]):
+                copies.append((name, label, same))
+                continue
+            convert, dtype = kinds[label]
+            if values.type != dtype and not (dtype == STRING and values.type == TEXT):
+                values = values.cast(dtype)  # another tool wrote the file
+            groups.setdefault((convert, values.type), []).append((name, label, values))
+    arrays: dict[str, dict[str, Any]] = {name: {} for name in labels}
+    for (convert, _), places in groups.items():
+        for (name, label, _), array in zip(places, convert([values for *_, values in places]), strict=True):
+            arrays[name][label] = array
+    for name, label, same in copies:
+        arrays[name][label] = arrays[name][same].copy()  # text of Arrow takes no memory
+    for name, by_label in arrays.items():
+        if by_label:
+            frames_by_name[name] = _frame(name, labels[name], by_label)
+    return {name: frames_by_name[name] for name in tables}
 
 
-def _names(ids: Values, recordings: Mapping[str, str]) -> Any:
+#: Columns that a corpus adds, and the columns whose values they have where nothing has a name.
+_SAME = {SPEAKER_NAME.name: "speaker", RECORDING.name: "transcript_id"}
+
+
+def _of_loaders(name: str, columns: dict[str, Values], recordings: Mapping[str, str]) -> dict[str, Values]:
+    """Return the columns of a table with those that loaders add."""
+    added: dict[str, Values] = {}
+    for label, values in columns.items():
+        added[label] = values
+        if label == "transcript_id":
+            added[RECORDING.name] = _names(values, recordings)
+        elif label == "text" and name in CORRECTED_TABLES:
+            added[TEXT_ORIGINAL.name] = pa.nulls(len(values), TEXT)
+    return added
+
+
+def _names(ids: Values, recordings: Mapping[str, str]) -> Values:
     """Return the name of the recording of each id."""
     encoded = (ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids).dictionary_encode()
     names = pa.array([recordings.get(transcript_id, transcript_id) for transcript_id in encoded.dictionary.to_pylist()])
-    return text_array(pa.chunked_array([names.cast(TEXT).take(encoded.indices)]))
-
-
-def with_text_original(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Add the column `text_original`, which is null, after the `text` of a table that corrections can change.
-
-    Example:
-        >>> with_text_original(to_pandas(empty_table("words"), "words"), "words").columns[3:5].to_list()
-        ['text', 'text_original']
-    """
-    if name in CORRECTED_TABLES and TEXT_ORIGINAL.name not in frame.columns:
-        frame.insert([*frame.columns].index("text") + 1, TEXT_ORIGINAL.name, _nulls(len(frame)))
-    return frame
+    return names.cast(TEXT).take(encoded.indices)
 
 
 def suited(frame: pd.DataFrame, *, category: bool = False, timedeltas: bool = False) -> pd.DataFrame:
@@ -173,11 +202,6 @@ def empty_table(name: str) -> pa.Table:
     return TABLES[name].empty
 
 
-def text_array(values: pa.ChunkedArray) -> Any:
-    """Return text as a pandas array with the dtype of text."""
-    return next(iter(_strings([values])))
-
-
 def concat_tables(tables: Sequence[pa.Table], name: str) -> pa.Table:
     """Concatenate tables of the same name; an empty list gives a table without rows."""
     if len(tables) == 1:
@@ -185,81 +209,52 @@ def concat_tables(tables: Sequence[pa.Table], name: str) -> pa.Table:
     return pa.concat_tables(tables) if tables else empty_table(name)
 
 
-def _nulls(count: int) -> Any:
-    return text_array(pa.chunked_array([pa.nulls(count, TEXT)]))
-
-
-def _place_of_original(name: str) -> int:
-    return TABLES[name].names.index("text") + 1
-
-
 @lru_cache(maxsize=len(TABLES))
-def _converters(name: str) -> list[tuple[tuple[Converter, pa.DataType], list[int]]]:
-    """Group a table's column indices by converter and type; converting a whole group costs little more than one."""
-    places: dict[tuple[Converter, pa.DataType], list[int]] = {}
-    for place, column in enumerate(TABLES[name].columns):
-        if column.type == INT:
-            convert = _nullable_integers if column.nullable else _numbers
-        else:
-            convert = {STRING: _strings, FLOAT: _numbers, TIMESTAMP: _times, BOOL: _booleans}[column.type]
-        places.setdefault((convert, column.type), []).append(place)
-    return list(places.items())
+def _kinds(name: str) -> Mapping[str, tuple[Converter, pa.DataType]]:
+    """Return how each column of a table is converted, and its type. Further columns are text."""
+    kinds: dict[str, tuple[Converter, pa.DataType]] = defaultdict(lambda: (_strings, STRING))
+    converters: dict[pa.DataType, Converter] = {STRING: _strings, FLOAT: _numbers, TIMESTAMP: _times, BOOL: _booleans}
+    converters_of_integers: dict[bool, Converter] = {True: _nullable_integers, False: _numbers}
+    for column in CORPUS_TABLES[name].columns:
+        convert = converters_of_integers[column.nullable] if column.type == INT else converters[column.type]
+        kinds[column.name] = convert, column.type
+    return kinds
 
 
-@lru_cache(maxsize=2 * len(TABLES))
-def _labels(name: str, loaded: bool) -> pd.Index:
-    labels = [*TABLES[name].names]
-    for label, place in _added(name, loaded).items():
-        labels.insert(place, label)
-    return pd.Index(labels)
+@lru_cache(maxsize=4 * len(TABLES))
+def _empty_frame(name: str, labels: tuple[str, ...]) -> pd.DataFrame:
+    arrays = {}
+    for label in labels:
+        convert, dtype = _kinds(name)[label]
+        arrays[label] = next(iter(convert([pa.array([], dtype)])))
+    return pd.DataFrame(arrays, index=pd.RangeIndex(0))
 
 
-def _added(name: str, loaded: bool) -> dict[str, int]:
-    """Return the columns that loaders add, in the order in which they do, with their places at that time."""
-    original = {TEXT_ORIGINAL.name: _place_of_original(name)} if name in CORRECTED_TABLES else {}
-    return {**original, "recording": 1} if loaded else {}
-
-
-@lru_cache(maxsize=2 * len(TABLES))
-def _empty_frame(name: str, loaded: bool) -> pd.DataFrame:
-    arrays = _one_by_one(name, TABLES[name].empty)
-    for place in _added(name, loaded).values():
-        arrays.insert(place, _nulls(0))
-    return _frame(name, arrays, 0, loaded)
-
-
-def _one_by_one(name: str, table: pa.Table) -> list[Any]:
-    """Return pandas arrays of some columns of a table."""
-    converters = {TABLES[name].names[place]: convert for (convert, _), places in _converters(name) for place in places}
-    return [next(iter(converters[c]([values]))) for c, values in zip(table.column_names, table.columns, strict=True)]
-
-
-def _frame(name: str, arrays: list[Any], rows: int, loaded: bool) -> pd.DataFrame:
+def _frame(name: str, labels: tuple[str, ...], arrays: Mapping[str, Any]) -> pd.DataFrame:
     # The usual constructor checks again what is already known here and takes four times as long, which is a tenth of
     # the total time from bytes to DataFrames. This one exists since pandas 3.0.
     from_blocks = getattr(getattr(pd.api, "internals", None), "create_dataframe_from_blocks", None)
     if from_blocks is None:
-        return pd.DataFrame(dict(zip(_labels(name, loaded), arrays, strict=True)))
-    alone, together = _blocks(name, loaded)
-    blocks = [(arrays[place[0]], place) for place in alone]
-    blocks += [(np.array([arrays[place] for place in places]), places) for places in together]
-    frame: pd.DataFrame = from_blocks(blocks, pd.RangeIndex(rows), _labels(name, loaded).view())
+        return pd.DataFrame({label: arrays[label] for label in labels})
+    index, alone, together = _blocks(name, labels)
+    blocks = [(arrays[labels[place[0]]], place) for place in alone]
+    blocks += [(np.array([arrays[labels[place]] for place in places]), places) for places in together]
+    frame: pd.DataFrame = from_blocks(blocks, pd.RangeIndex(len(arrays[labels[0]])), index.view())
     return frame
 
 
-@lru_cache(maxsize=2 * len(TABLES))
-def _blocks(name: str, loaded: bool) -> tuple[list[Places], list[Places]]:
-    """Split column indices into those that pandas stores separately and those that share one 2-D NumPy array."""
+@lru_cache(maxsize=4 * len(TABLES))
+def _blocks(name: str, labels: tuple[str, ...]) -> tuple[pd.Index, list[Places], list[Places]]:
+    """Split columns into those that pandas stores separately and those that share one 2-D NumPy array."""
     alone: list[Places] = []
-    together: list[Places] = []
-    labels = _labels(name, loaded)
-    for (convert, _), places in _converters(name):
-        moved = labels.get_indexer(pd.Index([TABLES[name].names[place] for place in places]))
+    together: dict[pa.DataType, list[int]] = {}
+    for place, label in enumerate(labels):
+        convert, dtype = _kinds(name)[label]
         if convert is _numbers:
-            together.append(moved)
+            together.setdefault(dtype, []).append(place)
         else:
-            alone += [moved[place : place + 1] for place in range(len(places))]
-    return alone + [labels.get_indexer(pd.Index([label])) for label in _added(name, loaded)], together
+            alone.append(np.array([place], np.intp))
+    return pd.Index(labels), alone, [np.array(places, np.intp) for places in together.values()]
 
 
 def _strings(columns: Sequence[Values]) -> Iterable[Any]:

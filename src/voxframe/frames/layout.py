@@ -48,17 +48,6 @@ def from_columns(
     return [_repeat(transcript_id, len(arrays[0])), *arrays]
 
 
-def from_table(name: str, table: pa.Table) -> Arrays:
-    """Build the columns of a table from an Arrow table with any column order, integer widths and encodings."""
-    kind = TABLES[name].arrow
-    if not table.schema.equals(kind):
-        table = table.select(kind.names).cast(kind)  # another tool wrote the file
-    columns: list[pa.ChunkedArray] = table.columns
-    if all(column.num_chunks == 1 for column in columns):
-        return [column.chunk(0) for column in columns]  # arrays cost less than chunked ones
-    return columns
-
-
 @lru_cache(maxsize=len(TABLES))
 def no_rows(name: str) -> Arrays:
     """Return the columns of a table without rows."""

@@ -20,7 +20,7 @@ from voxframe.corpus.conditions import Where, checked
 from voxframe.corpus.corpus import chosen_corpus
 from voxframe.corpus.importing import UnreadableFileError, payload_stem
 from voxframe.corpus.ledger import check_client
-from voxframe.corpus.reading import NONE_GIVEN, to_frames, unfinished, why_empty
+from voxframe.corpus.reading import NONE_GIVEN, unfinished, why_empty
 from voxframe.corpus.store import EXPORTS, UNFINISHED, View
 from voxframe.errors import CorpusWarning, DamagedFileError, OptionError, PayloadError, PayloadWarning, caller
 from voxframe.frames.corrected import with_original
@@ -102,9 +102,7 @@ def load_all(
     frames_by_name = load_some(names, source, client, corpus, refresh, limit, where, corrected=corrected)
     for name, frame in frames_by_name.items():
         head = frame if limit is None or len(frame) <= limit else frame.head(limit)
-        frames_by_name[name] = frames.suited(
-            frames.with_text_original(head, name), category=category, timedeltas=timedeltas
-        )
+        frames_by_name[name] = frames.suited(head, category=category, timedeltas=timedeltas)
     return frames_by_name
 
 
@@ -400,7 +398,9 @@ def _named(error: Unreadable, name: str) -> Unreadable:
 def _one_each(parts: Sequence[Made], names: Collection[str], stems: Mapping[str, str]) -> dict[str, pd.DataFrame]:
     if len(parts) == 1 and not any(isinstance(table, pa.Table) for table in parts[0].values()):
         return frames.all_to_pandas(parts[0], recordings=stems)
-    tables = to_frames({name: _together([as_table(name, part[name]) for part in parts], name) for name in names})
+    tables = frames.all_to_pandas(
+        {name: with_original(_together([as_table(name, part[name]) for part in parts], name), name) for name in names}
+    )
     for frame in tables.values():
         add_recordings(frame, stems)
     return tables
@@ -449,7 +449,7 @@ def _export(raw: bytes, view: View) -> frames.Arrays | pa.Table:
             f"this payload has no {view} and no words to make them from: the service sends them in a separate "
             f"response. Pass the result of client.fetch(id, {view!r}), a transcript handle, or an id with client=..."
         )
-    return frames.from_table(view, table)
+    return table.columns
 
 
 _SHOWN = 5  # payloads named in one warning

@@ -39,6 +39,7 @@ from voxframe.corpus.store import EXPORTS, is_corpus, note_in
 from voxframe.corpus.tables import parquet_options, stored_schema
 from voxframe.errors import MissingExtraError, OptionError, PayloadError
 from voxframe.export.targets import check_target, store_settings
+from voxframe.frames.corrected import with_original
 from voxframe.frames.payloads import payloads
 from voxframe.schema import CONCORDANCE, SPEAKER_NAME, TABLES, TRANSCRIPT_TABLES, WORDS
 from voxframe.validators import listed, nearest, shown
@@ -197,7 +198,7 @@ def _decoded(
 
 def _frame(paths: Sequence[str], *, source: str, table: str, options: Mapping[str, Any]) -> pd.DataFrame:
     parts = [TABLES[table].empty, *(one[table] for one in _decoded(paths, source, [table], options))]
-    return frames.with_text_original(frames.to_pandas(pa.concat_tables(parts), table), table)
+    return frames.to_pandas(with_original(pa.concat_tables(parts), table), table)
 
 
 def _write(

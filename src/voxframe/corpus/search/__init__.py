@@ -18,7 +18,6 @@ from voxframe.corpus.conditions import Where, with_ids
 from voxframe.corpus.metadata import Wanted, apart, is_named, join, metadata_table, resolve, without_person
 from voxframe.corpus.people import named_rows, people_of_rows, valid_names
 from voxframe.corpus.query import Query
-from voxframe.corpus.reading import to_frame
 from voxframe.corpus.search.concordance import (
     GROUPS,
     SearchQuery,
@@ -31,6 +30,7 @@ from voxframe.corpus.search.concordance import (
 from voxframe.corpus.search.index import OpenIndex, SearchIndex
 from voxframe.corpus.search.meaning import CLOSE, DiscoveredTopics, MeaningSearch
 from voxframe.errors import CorpusWarning, OptionError, caller
+from voxframe.frames import to_pandas
 from voxframe.schema import CONCORDANCE, CORPUS_TABLES, SENTENCE_MATCHES, Table
 from voxframe.validators import Integer, Number, checked, nearest
 
@@ -297,7 +297,7 @@ class Search:
 
     def _with_recordings(self, table: Table, hits: pa.Table, about: pa.Table | None, metadata: Wanted) -> pd.DataFrame:
         """Return matches as a DataFrame with the names of their recordings, and with metadata."""
-        frame = to_frame(table.name, self._archive.recordings.add_to(hits, table.name))
+        frame = to_pandas(self._archive.recordings.add_to(hits, table.name), table.name)
         return self._with_columns(frame, about, metadata)
 
     def _with_columns(self, frame: pd.DataFrame, about: pa.Table | None, metadata: Wanted) -> pd.DataFrame:
