@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -217,8 +216,9 @@ class Client:
         """Return a handle on the job of a recording, and what stores its result if it is not stored yet."""
         if remote_url(audio) is None:
             UploadSource(audio)  # raises an error if it cannot be read
-        # By name: the client is below the corpus, and works without pandas.
-        corpus = importlib.import_module("voxframe.corpus").Corpus(self.settings.data_dir / "corpus")
+        import voxframe  # not the corpus itself: the client is below it, and works without pandas
+
+        corpus: Any = voxframe.Corpus(self.settings.data_dir / "corpus")
         job, handle = corpus.parts.batch.begin(audio, self, options, force=force, progress=progress)
         keep = None if handle is None else partial(corpus.parts.batch.finish, job)
         if handle is None:

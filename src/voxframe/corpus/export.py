@@ -31,17 +31,19 @@ from voxframe.corpus.speakers import Speakers
 from voxframe.corpus.store import View
 from voxframe.errors import CorpusWarning, ExportError, OptionError, caller
 from voxframe.export.annotation_edits import read_edits
-from voxframe.export.data_card import CARD_COLUMNS, DataCard, name_of
 from voxframe.export.delta import DeltaTarget, clear_delta_errors
 from voxframe.export.pii_masking import check_detected, masked_tables, personal_types
 from voxframe.export.table_writer import TableWriter
 from voxframe.export.targets import check_target, file, folder, is_remote
 from voxframe.export.writers import (
+    CARD_COLUMNS,
+    DataCard,
     check_options,
     check_partitions,
     finished,
     format_of,
     is_single,
+    name_of,
     write,
     write_card,
     write_single,

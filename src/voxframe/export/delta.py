@@ -25,8 +25,8 @@ import pyarrow as pa
 
 from voxframe._files import write_atomic
 from voxframe.errors import ExportError, MissingExtraError, OptionError
-from voxframe.export.data_card import DataCard, name_of
 from voxframe.export.targets import CARD_KEY, CARD_MARK, CARDS, check_target, is_remote, store_settings
+from voxframe.export.writers import DataCard, name_of
 from voxframe.validators import Integer, checked
 
 if TYPE_CHECKING:
