@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import pyarrow as pa
 
 from voxframe import frames
-from voxframe.corpus.annotations import EditLog, NameLog
 from voxframe.corpus.catalog import Catalog, Writing, clear_errors
 from voxframe.corpus.job import Job, record_of
-from voxframe.corpus.ledger import Ledger, RecordingNames
+from voxframe.corpus.ledger import EditLog, Ledger, NameLog, RecordingNames
 from voxframe.corpus.store import EXPORTS, UNFINISHED, Store, Stored, View, check_writable
 from voxframe.corpus.tables import (
     KINDS,

@@ -1,4 +1,4 @@
-"""Conditions on rows, written as text or as triples, and the pyarrow expressions made from them.
+"""The columns and rows that a read selects. Conditions, text or triples, become expressions of pyarrow.
 
 Nothing in a text such as `confidence < 0.5 and speaker == 'A'` is ever executed. Each value must fit the type of its
 column.
@@ -25,7 +25,7 @@ from pyarrow import types
 
 from voxframe.analysis.rows import SPEAKER_COLUMNS
 from voxframe.errors import CorpusError
-from voxframe.schema import CORPUS_TABLES
+from voxframe.schema import CORPUS_TABLES, RECORDING_COLUMNS
 from voxframe.validators import listed, name_list, nearest, shown, speaker_label
 
 #: A column, an operator and a value.
@@ -176,6 +176,9 @@ def _unclear(node: ast.expr) -> _NotPlainError:
 #: `pandas.read_parquet(filters=...)`: (column, operator, value) triples that must all hold, or a list of such lists,
 #: one of which must hold.
 Where: TypeAlias = "str | pc.Expression | Sequence[tuple[str, str, Any]] | Sequence[Sequence[tuple[str, str, Any]]]"
+
+#: Columns to join: True for all, False for none, a name, or a list of names.
+Wanted: TypeAlias = "bool | str | Sequence[str]"
 
 #: Column on request: the person of each row (`corpus.speakers.assign`).
 PERSON = pa.field("person", pa.string())
@@ -399,3 +402,37 @@ def _check_column(name: str, column: str, *, person: bool) -> None:
             f"the table {name!r} has no column {column!r}{nearest(column, names)}; it has {listed(names)} "
             f"(voxframe.describe({name!r}))"
         )
+
+
+def is_named(name: str, columns: Sequence[str] | None, where: Where | None, metadata: Wanted) -> bool:
+    """Return True if a read uses columns that are not in its table."""
+    of_table = table_columns(name)
+    asked = [columns] if isinstance(columns, str) else columns or ()
+    return (
+        bool(metadata)
+        or any(column not in of_table for column in asked)
+        or any(column not in of_table for column in columns_of(where))
+    )
+
+
+def wanted_names(metadata: Wanted) -> bool | list[str]:
+    """Return the requested columns in a form that can be read several times: an iterator becomes a list."""
+    return metadata if isinstance(metadata, bool) else name_list(metadata)
+
+
+def without_person(metadata: Wanted) -> tuple[bool | list[str], bool]:
+    """Return the requested columns without `person`, which is a column of rows, and True if it is one of them."""
+    names = wanted_names(metadata)
+    if isinstance(names, bool):
+        return names, False
+    return [name for name in names if name != PERSON.name], PERSON.name in names
+
+
+def table_columns(name: str) -> list[str]:
+    """Return the columns of a table, without those about the recording, which are read like metadata."""
+    return [c for c in CORPUS_TABLES[name].names if c not in RECORDING_COLUMNS] if name in CORPUS_TABLES else []
+
+
+def columns_of(where: Where | None) -> list[str]:
+    """Return the columns of conditions."""
+    return [column for clause in clauses(where) for column, *_ in clause]

@@ -18,12 +18,12 @@ from voxframe.client.llm import LlmOptions, LlmQuestion
 from voxframe.corpus.analyses import Analyses
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.batch import Batch
-from voxframe.corpus.conditions import Where, with_ids
+from voxframe.corpus.conditions import Wanted, Where, wanted_names, with_ids
 from voxframe.corpus.edits import Corrections
 from voxframe.corpus.export import Exporter, Publisher, apply_edits
 from voxframe.corpus.ledger import DefaultClient, Ledger, identifiers
 from voxframe.corpus.llm import Answers, Llm, Refresh, Selection
-from voxframe.corpus.metadata import Metadata, Wanted, wanted_names
+from voxframe.corpus.metadata import Metadata
 from voxframe.corpus.people import seen_together
 from voxframe.corpus.query import Query, dask_frame
 from voxframe.corpus.raw import Raw

@@ -20,9 +20,8 @@ import pandas as pd
 
 from voxframe._arrow import TEXT
 from voxframe.client.response import is_unicode
-from voxframe.corpus.annotations import checked_mapping, checked_text
 from voxframe.corpus.archive import Archive, in_session
-from voxframe.corpus.people import stale_names
+from voxframe.corpus.people import checked_mapping, checked_text, stale_names
 from voxframe.errors import OptionError
 from voxframe.frames.corrected import Corrected, correct_tables, speakers_edit
 from voxframe.frames.turn_edits import Edit, Turn, TurnEdits

@@ -20,11 +20,11 @@ from voxframe._files import file_stems
 from voxframe._text import masked, quantity
 from voxframe.client.response import as_path
 from voxframe.corpus.archive import Archive, changing, view_of
-from voxframe.corpus.conditions import PERSON
+from voxframe.corpus.conditions import PERSON, Wanted, wanted_names, without_person
 from voxframe.corpus.edits import Corrections
 from voxframe.corpus.job import Job
 from voxframe.corpus.ledger import EMBEDDED, Ledger
-from voxframe.corpus.metadata import Wanted, apart, chosen, join, metadata_table, wanted_names, without_person
+from voxframe.corpus.metadata import apart, chosen, join, metadata_table
 from voxframe.corpus.people import all_people
 from voxframe.corpus.query import Query
 from voxframe.corpus.speakers import Speakers

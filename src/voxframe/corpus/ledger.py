@@ -1,7 +1,7 @@
 """The ledger of a corpus, so that nothing is submitted or paid for twice.
 
-It holds every job with its state, the names of recordings, and the responses of services by request: exports of
-transcripts and language-model responses.
+It holds every job with its state, the names of recordings, the responses of services by request (exports of
+transcripts and language-model responses), and what people made: names of speakers and edits of turns.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from voxframe import colors
+from voxframe._files import file_name
 from voxframe._text import masked, storable
 from voxframe.client.embedded import is_embedded
 from voxframe.corpus.catalog import Catalog, NameGiver, Writing
@@ -36,7 +38,9 @@ from voxframe.corpus.job import (
 )
 from voxframe.corpus.store import Store, is_writable
 from voxframe.errors import CorpusError, OptionError
-from voxframe.schema import CORPUS_TABLES, RECORDING_COLUMNS
+from voxframe.frames.corrected import VERSION, with_original
+from voxframe.frames.turn_edits import ARGUMENTS, Edit, Was
+from voxframe.schema import CORPUS_TABLES, RECORDING_COLUMNS, SCHEMA_VERSION, TEXT_ORIGINAL
 from voxframe.settings import resolve
 from voxframe.validators import shown
 
@@ -492,3 +496,165 @@ class DefaultClient:
     def service_name(self, client: Client | None) -> str:
         """Return the name of the service that `use(client)` would talk to, without connecting to it."""
         return service_name(client or self._client)
+
+
+#: Fingerprint of a turn: its start in milliseconds, and its text as received.
+Fingerprint: TypeAlias = tuple[int | None, str | None]
+
+
+def fingerprints(turns: pa.Table) -> dict[int, Fingerprint]:
+    """Return the fingerprint of each turn of a transcript, by `utterance_idx`."""
+    turns = with_original(turns, "utterances")
+    columns = (turns[name].to_pylist() for name in ("utterance_idx", "start_ms", "text", TEXT_ORIGINAL.name))
+    return {n: (start, text if before is None else before) for n, start, text, before in zip(*columns, strict=True)}
+
+
+def unchanged(positions: Iterable[int], made_for: Mapping[int, Fingerprint], turns: pa.Table) -> set[int]:
+    """Return the positions of the turns that are unchanged."""
+    now = fingerprints(turns)
+    return {n for n in positions if n in now and made_for.get(n, now[n]) == now[n]}
+
+
+@dataclass(frozen=True)
+class SpeakerNames:
+    """Names of the speakers of one transcript."""
+
+    # Name of each speaker by label ("A"; "channel 1" if only channels are known).
+    speakers: Mapping[str, str] = field(default_factory=dict)
+    # Speaker of single turns by `utterance_idx`: a label or a name.
+    turns: Mapping[int, str] = field(default_factory=dict)
+    made: str = ""  # time of the change, UTC
+    made_for: Mapping[int, Fingerprint] = field(default_factory=dict)  # fingerprints that these turns had at that time
+
+    def still_valid(self, turns: pa.Table) -> SpeakerNames:
+        """Return the names without those of turns that have changed since."""
+        same = unchanged(self.turns, self.made_for, turns) if self.turns else set()
+        return replace(self, turns={n: who for n, who in self.turns.items() if n in same})
+
+    def __bool__(self) -> bool:
+        return bool(self.speakers or self.turns)
+
+    def of_turn(self, position: int) -> str:
+        """Return the name of the speaker of a corrected turn."""
+        return self.speakers.get(self.turns[position], self.turns[position])
+
+
+class NameLog:
+    """The names of speakers in the catalog, with every earlier state."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        #: The names that still apply, and what they depend on, by transcript id; see `people.py`.
+        self.valid: dict[str, tuple[tuple[object, ...], SpeakerNames]] = {}
+
+    def get(self, transcript_id: str) -> SpeakerNames:
+        """Return the current names of a transcript."""
+        return (self.history(transcript_id) or [SpeakerNames()])[-1]
+
+    def history(self, transcript_id: str) -> list[SpeakerNames]:
+        """Return every state of the names, the current one last."""
+        rows = self._catalog.rows("SELECT state FROM names WHERE transcript_id = ? ORDER BY n", [transcript_id])
+        return [state for (text,) in rows if (state := _parse(text)) is not None]
+
+    def all(self) -> dict[str, SpeakerNames]:
+        """Return the names of every transcript that has any, by transcript id."""
+        rows = self._catalog.rows("SELECT transcript_id, state FROM names ORDER BY transcript_id, n")
+        return {i: state for i, text in rows if (state := _parse(text)) is not None}
+
+    def every_state(self) -> list[tuple[str, SpeakerNames]]:
+        """Return every state of the names of all transcripts, with the id of the transcript, the oldest first."""
+        rows = self._catalog.rows("SELECT transcript_id, state FROM names ORDER BY rowid")
+        return [(i, state) for i, text in rows if (state := _parse(text)) is not None]
+
+    def add(self, transcript_id: str, names: SpeakerNames) -> None:
+        """Add a state, which is the current one."""
+        state = asdict(names) | {"made_for": {str(n): list(of) for n, of in names.made_for.items()}}
+        with self._catalog.writing() as tx:
+            (n,) = tx.rows("SELECT coalesce(max(n), -1) + 1 FROM names WHERE transcript_id = ?", [transcript_id])[0]
+            text = json.dumps(state, ensure_ascii=False)
+            tx.put("names", [{"transcript_id": transcript_id, "n": n, "state": text}])
+        colors.recordings.pop(transcript_id, None)
+
+    def undo(self, transcript_id: str) -> bool:
+        """Remove the current state. Return False if there is none."""
+        with self._catalog.writing() as tx:
+            (n,) = tx.rows("SELECT max(n) FROM names WHERE transcript_id = ?", [transcript_id])[0]
+            found = n is not None and bool(tx.drop("names", transcript_id=transcript_id, n=n))
+        colors.recordings.pop(transcript_id, None)
+        return found
+
+
+def _parse(text: str) -> SpeakerNames | None:
+    """Return a stored state; None if it is of a later version, so that it does not fit."""
+    try:
+        state = json.loads(text)
+        made_for = {int(n): (start_ms, of) for n, (start_ms, of) in state.get("made_for", {}).items()}
+        turns = {int(n): who for n, who in state["turns"].items()}
+        return SpeakerNames(dict(state["speakers"]), turns, state["made"], made_for)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+class EditLog:
+    """The edits of the transcripts of a corpus."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def all(self, transcript_id: str | None = None) -> dict[str, list[Edit]]:
+        """Return every edit of each transcript that has any, in order."""
+        edits: dict[str, list[Edit]] = {}
+        for i, text in self._rows(None if transcript_id is None else [transcript_id]):
+            if (edit := _parsed_edit(text)) is not None:
+                edits.setdefault(i, []).append(edit)
+        return edits
+
+    def active(self, transcript_id: str) -> list[Edit]:
+        """Return the edits of a transcript that were not undone."""
+        return [edit for edit in self.all(transcript_id).get(transcript_id, []) if edit.undone is None]
+
+    def hashes(self, ids: Iterable[str] | None = None) -> dict[str, str]:
+        """Return a text that changes with the edits that apply, of each transcript that has any."""
+        ids = None if ids is None else list(ids)
+        texts: dict[str, list[str]] = {}
+        for i, text in self._rows(ids if ids is not None and len(ids) < 64 else None):
+            if '"undone": null' in text:
+                texts.setdefault(i, []).append(text)
+        edited = texts.keys() if ids is None else texts.keys() & set(ids)
+        return {i: hashlib.sha256(repr((VERSION, SCHEMA_VERSION, texts[i])).encode()).hexdigest()[:32] for i in edited}
+
+    def stamps(self) -> dict[str, str]:
+        """Return the texts of `hashes` by the stem of the files of the transcript."""
+        return {file_name(i): key for i, key in self.hashes().items()}
+
+    def keep(self, transcript_id: str, edits: Sequence[Edit]) -> None:
+        """Store the edits of a transcript, of which none is ever removed."""
+        texts = [text for _, text in self._rows([transcript_id])]
+        rows = []
+        for n, edit in enumerate(edits):
+            text = json.dumps(asdict(edit), ensure_ascii=False)
+            if n >= len(texts) or texts[n] != text:
+                rows.append({"transcript_id": transcript_id, "n": n, "edit": text})
+        with self._catalog.writing() as tx:
+            tx.put("edits", rows)
+
+    def _rows(self, ids: Sequence[str] | None) -> list[tuple[str, str]]:
+        if ids is None:
+            return self._catalog.rows("SELECT transcript_id, edit FROM edits ORDER BY transcript_id, n")
+        among = "transcript_id IN (SELECT value FROM json_each(?))"
+        query = f"SELECT transcript_id, edit FROM edits WHERE {among} ORDER BY transcript_id, n"  # noqa: S608
+        return self._catalog.rows(query, [json.dumps([*ids])])
+
+
+def _parsed_edit(text: str) -> Edit | None:
+    """Return a stored edit; None if it is of a later version, so that it does not fit."""
+    try:
+        row: dict[str, Any] = json.loads(text)
+        edit = Edit(**{**row, "was": _was(row["was"]), "other_was": _was(row["other_was"])})
+        return edit if ARGUMENTS.get(edit.action, frozenset()) <= edit.value.keys() else None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _was(fields: dict[str, Any] | None) -> Was | None:
+    return None if fields is None else Was(**fields)

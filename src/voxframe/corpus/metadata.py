@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import date, datetime
-from typing import Any, TypeAlias
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -17,14 +17,11 @@ from voxframe._arrow import DTYPES, takes_frames
 from voxframe._text import masked, quantity
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.catalog import clear_errors
-from voxframe.corpus.conditions import PERSON, Triple, Where, all_of, clauses
+from voxframe.corpus.conditions import PERSON, Triple, Wanted, Where, all_of, clauses, columns_of, table_columns
 from voxframe.corpus.job import Job
 from voxframe.errors import CorpusError, OptionError
 from voxframe.schema import CORPUS_TABLES, JOBS, RECORDING_COLUMNS
 from voxframe.validators import name_list, shown
-
-#: Columns to join: True for all, False for none, a name, or a list of names.
-Wanted: TypeAlias = "bool | str | Sequence[str]"
 
 _ID = "transcript_id"
 
@@ -138,17 +135,6 @@ def metadata_table(archive: Archive, ids: str | Iterable[str] | None = None) -> 
     return about
 
 
-def is_named(name: str, columns: Sequence[str] | None, where: Where | None, metadata: Wanted) -> bool:
-    """Return True if a read uses columns that are not in its table."""
-    of_table = _table_columns(name)
-    asked = [columns] if isinstance(columns, str) else columns or ()
-    return (
-        bool(metadata)
-        or any(column not in of_table for column in asked)
-        or any(column not in of_table for column in _columns_of(where))
-    )
-
-
 def resolve(
     name: str, where: Where | None, about: pa.Table, *, people: bool = True
 ) -> tuple[Where | None, set[str] | None]:
@@ -181,11 +167,11 @@ def with_metadata(
     people: bool = True,
 ) -> pd.DataFrame:
     """Return a table with the requested metadata columns; see `Corpus.table`."""
-    of_table, with_own_names = _table_columns(name), about
+    of_table, with_own_names = table_columns(name), about
     about = apart(with_own_names, of_table)
     asked = None if columns is None else [columns] if isinstance(columns, str) else list(columns)
     new_names = dict(zip(with_own_names.column_names, about.column_names, strict=True))
-    for column in (*(asked or ()), *_columns_of(where)):
+    for column in (*(asked or ()), *columns_of(where)):
         if column not in of_table and new_names.get(column, column) != column:
             raise CorpusError(
                 f"the metadata column {column!r} is called {new_names[column]!r} in the table {name!r}, because the "
@@ -199,19 +185,6 @@ def with_metadata(
     frame = read(ids, list(dict.fromkeys([*(c for c in asked if c not in of_about), _ID])), remaining)
     whole = join(frame, about, [*of_about, *chosen(about, metadata)])
     return whole[[*asked, *(column for column in whole.columns if column not in frame and column not in asked)]]
-
-
-def wanted_names(metadata: Wanted) -> bool | list[str]:
-    """Return the requested columns in a form that can be read several times: an iterator becomes a list."""
-    return metadata if isinstance(metadata, bool) else name_list(metadata)
-
-
-def without_person(metadata: Wanted) -> tuple[bool | list[str], bool]:
-    """Return the requested columns without `person`, which is a column of rows, and True if it is one of them."""
-    names = wanted_names(metadata)
-    if isinstance(names, bool):
-        return names, False
-    return [name for name in names if name != PERSON.name], PERSON.name in names
 
 
 def apart(about: pa.Table, columns: Collection[str]) -> pa.Table:
@@ -282,20 +255,10 @@ def check_columns(columns: pd.Index[Any], key: str) -> None:
         )
 
 
-def _table_columns(name: str) -> list[str]:
-    """Return the columns of a table, without those about the recording, which are read like metadata."""
-    return [c for c in CORPUS_TABLES[name].names if c not in RECORDING_COLUMNS] if name in CORPUS_TABLES else []
-
-
 def _not_about(name: str, *, people: bool) -> list[str]:
     """Return the columns of a table that are not metadata, with `person` if it has speakers."""
-    columns = _table_columns(name)
+    columns = table_columns(name)
     return [*columns, PERSON.name] if people and "speaker" in columns else columns
-
-
-def _columns_of(where: Where | None) -> list[str]:
-    """Return the columns of conditions."""
-    return [column for clause in clauses(where) for column, *_ in clause]
 
 
 def _is_about(column: str, columns: Collection[str], about: pa.Table) -> bool:

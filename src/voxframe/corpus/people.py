@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,13 +21,13 @@ import pyarrow.compute as pc
 from voxframe import analysis
 from voxframe._arrow import DTYPES, TEXT, takes_frames
 from voxframe.analysis.rows import as_a_part, speaker_labels
-from voxframe.corpus.annotations import Fingerprint, SpeakerNames, checked_text, with_names
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.conditions import PERSON
-from voxframe.corpus.ledger import Ids
+from voxframe.corpus.ledger import Fingerprint, Ids, SpeakerNames
 from voxframe.corpus.metadata import metadata_table
 from voxframe.errors import CorpusError, OptionError
 from voxframe.frames import to_pandas
+from voxframe.schema import SPEAKER_NAME
 from voxframe.validators import shown
 
 
@@ -46,6 +47,70 @@ def add_names(archive: Archive, table: pa.Table) -> pa.Table:
     else:
         by_id = valid_names(archive)
     return with_names(table, by_id, partial(archive.current, "utterances"))
+
+
+def with_names(
+    table: pa.Table, by_id: Mapping[str, SpeakerNames], turns_of: Callable[[str], pa.Table] | None = None
+) -> pa.Table:
+    """Return a table with the column `speaker_name` after `speaker`."""
+    if "speaker" not in table.column_names or SPEAKER_NAME.name in table.column_names:
+        return table
+    name = table["speaker"]
+    ids = pa.array(list(by_id), pa.string())
+    rows = np.flatnonzero(pc.is_in(table["transcript_id"], ids)) if by_id else np.empty(0, int)
+    if len(rows):
+        named = _names_of(table.take(pa.array(rows)), by_id, turns_of)
+        source = np.arange(len(table))
+        source[rows] = len(table) + np.arange(len(rows))
+        name = pa.chunked_array([*name.chunks, *named.chunks], pa.string()).take(pa.array(source))
+    return table.add_column(table.column_names.index("speaker") + 1, SPEAKER_NAME.name, name)
+
+
+def _names_of(
+    table: pa.Table, by_id: Mapping[str, SpeakerNames], turns_of: Callable[[str], pa.Table] | None
+) -> pa.ChunkedArray:
+    name = table["speaker"]
+    speakers = {f"{i}\0{label}": who for i, names in by_id.items() for label, who in names.speakers.items()}
+    if speakers:
+        name = _replaced(_key(table["transcript_id"], voices_of(table)), speakers, name)
+    corrected = {f"{i}\0{position}": names.of_turn(position) for i, names in by_id.items() for position in names.turns}
+    if corrected and "utterance_idx" in table.column_names:
+        name = _replaced(_key(table["transcript_id"], pc.cast(table["utterance_idx"], pa.string())), corrected, name)
+    elif corrected and turns_of is not None:
+        here = set(table["transcript_id"].unique().to_pylist())
+        for transcript_id, names in by_id.items():
+            if not names.turns or transcript_id not in here:
+                continue
+            of_it = pc.equal(table["transcript_id"], transcript_id)
+            turns = turns_of(transcript_id).filter(pc.field("utterance_idx").isin(list(names.turns)))
+            for row in turns.to_pylist():
+                name = pc.if_else(pc.and_(of_it, _inside(table, row)), names.of_turn(row["utterance_idx"]), name)
+    return name
+
+
+def _key(*columns: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.binary_join_element_wise(*columns, "\0")
+
+
+def _replaced(keys: pa.ChunkedArray, values: Mapping[str, str], otherwise: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the value of each key, or the value of `otherwise` for keys without one."""
+    place = pc.index_in(keys, pa.array(list(values), pa.string()))
+    return pc.coalesce(pc.take(pa.array(list(values.values()), pa.string()), place), otherwise)
+
+
+def _inside(table: pa.Table, turn: Mapping[str, Any]) -> Any:
+    """Return a mask of the rows that start in a turn and have its label."""
+    if turn["start_ms"] is None or turn["end_ms"] is None:
+        return pa.scalar(False)
+    begins = pc.and_(pc.greater_equal(table["start_ms"], turn["start_ms"]), pc.less(table["start_ms"], turn["end_ms"]))
+    voice = turn["speaker"] if turn["speaker"] is not None else f"channel {turn['channel']}"
+    return pc.fill_null(pc.and_(begins, pc.equal(voices_of(table), voice)), False)
+
+
+def voices_of(table: pa.Table) -> pa.ChunkedArray:
+    """Return the label of each row: that of the speaker, otherwise "channel" and the channel's name."""
+    channel = pc.binary_join_element_wise("channel", table["channel"], " ")
+    return pc.coalesce(table["speaker"], channel)
 
 
 def turns_to_name(archive: Archive, transcript_id: str) -> pa.Table:
@@ -286,3 +351,22 @@ def _by_name(table: pd.DataFrame, people: Assignment) -> list[tuple[str, str, st
     return [
         (i, who, name if people is None else people[name]) for i, who, name in rows if people is None or name in people
     ]
+
+
+def checked_text(value: object, description: str, longest: int) -> str | None:
+    """Return a name or a corrected text with single spaces between words. None stays None."""
+    if value is None:
+        return None
+    text = " ".join(value.split()) if isinstance(value, str) else ""
+    if not text or len(text) > longest or any("\ud800" <= c <= "\udfff" for c in text):
+        raise OptionError(
+            f"{description} must be text of 1 to {longest:,} characters, or None to remove it, got {value!r:.100}"
+        )
+    return text
+
+
+def checked_mapping(value: object, description: str, example: str) -> dict[Any, Any]:
+    """Return a mapping of names or texts as a dict."""
+    if not isinstance(value, Mapping):
+        raise OptionError(f"{description} must be a dict, such as {example}, got {shown(value)}")
+    return dict(value)

@@ -18,9 +18,9 @@ import pyarrow.dataset as ds
 from voxframe._arrow import DTYPES
 from voxframe.corpus import conditions, reading
 from voxframe.corpus.archive import Archive, MissingTranscriptError, changing, in_session
-from voxframe.corpus.conditions import Where
+from voxframe.corpus.conditions import Wanted, Where, is_named, wanted_names, without_person
 from voxframe.corpus.ledger import identifiers
-from voxframe.corpus.metadata import Wanted, is_named, metadata_table, wanted_names, with_metadata, without_person
+from voxframe.corpus.metadata import metadata_table, with_metadata
 from voxframe.corpus.people import add_names, add_people, valid_names
 from voxframe.corpus.store import EXPORTS
 from voxframe.corpus.tables import KINDS, PartDamagedError, PartReplacedError

@@ -32,9 +32,9 @@ from voxframe._text import quantity
 from voxframe.corpus import conditions
 from voxframe.corpus.archive import Archive, MissingTranscriptError, changing
 from voxframe.corpus.catalog import clear_errors
-from voxframe.corpus.conditions import Where, with_ids
+from voxframe.corpus.conditions import Wanted, Where, is_named, wanted_names, with_ids
 from voxframe.corpus.ledger import identifiers, one_id
-from voxframe.corpus.metadata import Wanted, is_named, metadata_table, to_frame, wanted_names, with_metadata
+from voxframe.corpus.metadata import metadata_table, to_frame, with_metadata
 from voxframe.corpus.query import Query
 from voxframe.corpus.store import EXPORTS, View, check_writable, read_json
 from voxframe.corpus.store import folder as make_folder

@@ -20,19 +20,21 @@ from voxframe import models, voices
 from voxframe._arrow import TEXT
 from voxframe._files import stamp
 from voxframe.analysis.rows import speaker_labels
-from voxframe.corpus.annotations import SpeakerNames, checked_mapping, checked_text, fingerprints, voices_of
 from voxframe.corpus.archive import Archive, in_session
 from voxframe.corpus.edits import Corrections
-from voxframe.corpus.ledger import Ids
+from voxframe.corpus.ledger import Ids, SpeakerNames, fingerprints
 from voxframe.corpus.people import (
     Assignment,
     all_people,
     assign_people,
+    checked_mapping,
+    checked_text,
     original_turns,
     people_table,
     turns_to_name,
     undo_people,
     valid_names,
+    voices_of,
 )
 from voxframe.errors import AudioError, AudioNotFoundError, CorpusWarning, OptionError
 from voxframe.formats import SUFFIXES

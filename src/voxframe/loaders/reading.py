@@ -15,11 +15,11 @@ import pyarrow.compute as pc
 from voxframe import frames
 from voxframe.analysis.rows import add_recordings
 from voxframe.corpus import Corpus
-from voxframe.corpus.annotations import with_names
 from voxframe.corpus.conditions import Where, checked
 from voxframe.corpus.corpus import chosen_corpus
 from voxframe.corpus.importing import UnreadableFileError, payload_stem
 from voxframe.corpus.ledger import check_client
+from voxframe.corpus.people import with_names
 from voxframe.corpus.reading import NONE_GIVEN, unfinished, why_empty
 from voxframe.corpus.store import EXPORTS, UNFINISHED, View
 from voxframe.errors import CorpusWarning, DamagedFileError, OptionError, PayloadError, PayloadWarning, caller

@@ -14,8 +14,8 @@ from voxframe._arrow import DTYPES, takes_frames
 from voxframe.analysis.grouping import people_of
 from voxframe.analysis.rows import add_recordings
 from voxframe.corpus.archive import Archive, in_session
-from voxframe.corpus.conditions import Where, with_ids
-from voxframe.corpus.metadata import Wanted, apart, is_named, join, metadata_table, resolve, without_person
+from voxframe.corpus.conditions import Wanted, Where, is_named, with_ids, without_person
+from voxframe.corpus.metadata import apart, join, metadata_table, resolve
 from voxframe.corpus.people import named_rows, people_of_rows, valid_names
 from voxframe.corpus.query import Query
 from voxframe.corpus.search.concordance import (

@@ -24,9 +24,9 @@ from voxframe._arrow import TEXT
 from voxframe._text import UNSPACED, join_words
 from voxframe.analysis.grouping import PERIODS, Calendar, periods
 from voxframe.analysis.search_terms import Term, Variant, parse, variants
-from voxframe.corpus.annotations import with_names
 from voxframe.corpus.conditions import Where, expression
 from voxframe.corpus.metadata import names_apart
+from voxframe.corpus.people import with_names
 from voxframe.corpus.search.index import OpenIndex
 from voxframe.corpus.search.segment import IndexSegment, Ints
 from voxframe.errors import CorpusWarning, OptionError, caller
