@@ -25,11 +25,7 @@ from voxframe._files import hidden_path
 
 @contextlib.contextmanager
 def file_lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
-    """Hold a lock that excludes all other threads and processes. The operating system releases it if the holder dies.
-
-    Args:
-        wait: Wait until the lock is free. False: yield False if it is held elsewhere.
-    """
+    """Hold a lock that excludes other threads and processes; without `wait`, yield False if it is held elsewhere."""
     lock = acquire_lock(path, wait=wait)
     if lock is None:
         yield False
@@ -71,12 +67,7 @@ def open_sqlite(
     timeout_s: float = 30.0,
     **options: Any,
 ) -> sqlite3.Connection:
-    """Open a database that survives power cuts and leaves no deleted text in the file.
-
-    Args:
-        immutable: The file cannot change, so SQLite takes no locks. For read-only folders.
-        pragmas: Use a write-ahead log, full synchronization and secure deletion; never done in mode "ro".
-    """
+    """Open a database that survives power cuts and leaves no deleted text; an `immutable` one takes no locks."""
     # A URI, because SQLite would parse a plain path that begins with "file:" as one.
     uri = f"{path.absolute().as_uri()}?mode={mode}{'&immutable=1' if immutable else ''}"
     connection: sqlite3.Connection = sqlite3.connect(uri, timeout=timeout_s, uri=True, **options)

@@ -143,11 +143,7 @@ def _index(kind: Kind, name: str) -> int | None:
 
 
 def _register(kind: Kind, pictures: Sequence[Mapping[Any, str]]) -> None:
-    """Give an index to the names that have none: in each picture or recording another one for each, if possible.
-
-    Args:
-        pictures: Names by label that are seen together.
-    """
+    """Give an index to names that have none: in each picture or recording another one for each, if possible."""
     uses = Counter(index for (other, _), index in registry.items() if other == kind)
     for names in pictures:
         missing = [(label == name, name, label) for label, name in names.items() if _index(kind, name) is None]

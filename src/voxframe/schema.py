@@ -205,11 +205,7 @@ def _table(
     first: Column = _ID,
     key: tuple[str, ...] = (),
 ) -> Table:
-    """Return a table built from a response of the service.
-
-    Args:
-        root: Path of the object that has the values of a row; the paths of `columns` are relative to it.
-    """
+    """Return a table built from a response; paths of its columns are relative to the object `root` of a row."""
     inside = (replace(c, path=f"{root}.{c.path}") if root and c.path else c for c in columns)
     key = key or (first.name, *(c.name for c in columns if not c.nullable))
     return Table(name, grain, key, source, (first, *inside, EXTRA))

@@ -190,16 +190,7 @@ def cores() -> int:
 
 
 def plugin(kind: str, name: str | None, built_in: str) -> Any:
-    """Return what a package offers as an entry point, or None for what is built in.
-
-    Args:
-        kind: "diarizer" for the group `voxframe.diarizers`, and so on.
-        name: Its name. None: the one that an environment variable such as `VOXFRAME_DIARIZER` names, else `built_in`.
-        built_in: Name of what is built in. A package may replace it.
-
-    Raises:
-        SettingsError: There is none with this name.
-    """
+    """Return what a package offers as an entry point of the group `voxframe.<kind>s`, or None for what is built in."""
     name = name or os.environ.get(f"VOXFRAME_{kind.upper()}", "").strip() or built_in
     for entry in entry_points(group=f"voxframe.{kind}s", name=name):
         return entry.load()

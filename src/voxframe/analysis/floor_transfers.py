@@ -136,11 +136,7 @@ def turn_taking(
 
 
 def _of_known_speakers(rows: pd.DataFrame) -> pd.DataFrame:
-    """Leave out rows without a speaker in recordings that name speakers: they may be of any of them.
-
-    Warns:
-        UserWarning: Rows are left out.
-    """
+    """Leave out rows without a speaker, with a warning, in recordings that name speakers: they may be of anyone."""
     unknown = rows["speaker"].isna()
     named = (~unknown).groupby(rows["transcript_id"], dropna=False).transform("any")
     if count := int((unknown & named).sum()):

@@ -49,15 +49,7 @@ class Calendar(str):
 
 
 def key_list(by: By, result: Collection[str] = ()) -> list[str | pd.Series[Any]]:
-    """Return what to group by as a list. A name that is given twice is in it once.
-
-    Args:
-        by: What to group by.
-        result: Columns that the caller adds to the groups.
-
-    Raises:
-        OptionError: It is neither a column, a Series nor a list of these, or has the name of a column of the result.
-    """
+    """Return what to group by as a list, each name once; a name of `result`, the columns of a measure, is refused."""
     if by is None:
         return []
     is_one = isinstance(by, str | bytes | pd.Series | pd.Grouper) or not isinstance(by, Iterable)
@@ -101,16 +93,7 @@ def bin_keys(df: pd.DataFrame, by: By) -> list[str]:
 def group_columns(
     df: pd.DataFrame, by: By, computed: Mapping[str, Callable[[pd.DataFrame], pd.Series[Any]]]
 ) -> list[pd.Series[Any]]:
-    """Return the groups of the rows of a DataFrame as columns.
-
-    Args:
-        df: The rows.
-        by: Column, Series with a value for each row, or a list of these. None: no groups.
-        computed: Functions that compute further keys from the rows, by name of the key.
-
-    Raises:
-        OptionError: There is no such column.
-    """
+    """Return groups as columns: a column, a Series, or a key that `computed` makes from the rows."""
     given = key_list(by)
     found = []
     for key in given:
@@ -132,15 +115,7 @@ def group_columns(
 
 
 def periods(df: pd.DataFrame, key: str) -> pd.Series[Any]:
-    """Return the period of each row: the first day of its week, month and so on, or the label of a `pd.Grouper`.
-
-    Args:
-        df: Rows with a date, such as a column of metadata.
-        key: One of `PERIODS`, or a `Calendar`.
-
-    Raises:
-        OptionError: The rows have no date, several, or not the column of the Grouper, or it has no dates.
-    """
+    """Return the period of each row: the first day of its week, month and so on, or the label of a `pd.Grouper`."""
     if isinstance(key, Calendar):
         if key not in df.columns:
             raise OptionError(f"there is no column {str(key)!r} to group by; read the table with metadata={str(key)!r}")
@@ -223,12 +198,7 @@ def _among(key: object, names: list[str]) -> bool:
 
 
 def durations_ms(df: pd.DataFrame, transcripts: pd.DataFrame | None = None) -> pd.Series[float]:
-    """Return the length of each recording in ms, by `transcript_id`: its audio, else the end of its last row.
-
-    Args:
-        df: Rows with `transcript_id` and `end_ms`.
-        transcripts: The table `transcripts` with `audio_duration_s`. If rows end later, the recording ends with them.
-    """
+    """Return the length of each recording in ms: its audio or the end of its last row, whichever is longer."""
     end = pd.Series(floats(df["end_ms"]), index=df.index)
     last = end.groupby(df["transcript_id"], sort=False, dropna=False).max().fillna(0.0)
     if transcripts is None:
@@ -247,11 +217,7 @@ def speakers_of(df: pd.DataFrame) -> pd.Series[str]:
 
 
 def people_of(df: pd.DataFrame) -> pd.Series[str]:
-    """Return the person of each row; if it has none, the label with the recording, such as "call · A".
-
-    Args:
-        df: Rows with `person`, `speaker` or `channel`, and `transcript_id` or `recording`.
-    """
+    """Return the person of each row; if it has none, the label with the recording, such as "call · A"."""
     return df["person"].astype(TEXT).fillna(labels_of(df)).rename("person")
 
 
@@ -261,12 +227,7 @@ def labels_of(df: pd.DataFrame) -> pd.Series[str]:
 
 
 def recordings_of(df: pd.DataFrame, *, distinct: bool = False) -> pd.Series[str]:
-    """Return the recording of each row, or else the id of its transcript.
-
-    Args:
-        df: Rows with `transcript_id` or `recording`.
-        distinct: Return different names for the transcripts of one recording.
-    """
+    """Return the recording of each row or the id of its transcript; another one for each transcript if `distinct`."""
     if "transcript_id" not in df.columns:
         own = df["recording"] if "recording" in df.columns else pd.Series(index=df.index)
         return own.astype(TEXT)
@@ -339,19 +300,7 @@ _CHUNK = 2_000_000  # sampled units at a time
 
 
 class Bootstrap:
-    """Bootstrap of ratios of sums: draws units with replacement, within each group.
-
-    Args:
-        counts: Counts to sum, one row per word or other event.
-        keys: Groups of the rows.
-        unit: Unit of each row.
-        resamples: Number of samples.
-        level: Confidence level.
-        seed: Seed of the random numbers.
-
-    Raises:
-        OptionError: `resamples`, `level` or `seed` is not allowed.
-    """
+    """Bootstrap of ratios of sums of counts: draws units with replacement, within each group of rows."""
 
     def __init__(
         self,

@@ -135,10 +135,7 @@ def _one_axis(spans: pd.DataFrame, others: pd.DataFrame, keys: list[str]) -> tup
 
 
 def _pairs(start: _Floats, end: _Floats, low: _Floats, high: _Floats, rule: str) -> tuple[_Ints, _Ints, _Floats]:
-    """Return the rows of spans, the rows of others that fit, and their common time.
-
-    With any rule but "all", each span has at most one pair.
-    """
+    """Return the rows of spans, the rows of others that fit (one at most, unless the rule is "all"), and a score."""
     usable = np.flatnonzero(high > low)
     usable = usable[np.lexsort((high[usable], low[usable]))]
     layer = pack(low[usable], high[usable])
@@ -215,13 +212,7 @@ def _ranges(first: _Ints, count: _Ints) -> _Ints:
 
 
 def pack(start: _Floats, end: _Floats) -> _Ints:
-    """Return a lane for each span, with as few lanes as possible and without overlap within a lane.
-
-    Each span takes the first free lane (interval partitioning: Kleinberg and Tardos, Algorithm Design, 4.1).
-
-    Args:
-        start: Starts, ascending.
-        end: Ends, in the same unit.
+    """Return a lane for each span, the first free one (interval partitioning: Kleinberg and Tardos, 4.1).
 
     Example:
         >>> pack(np.array([0.0, 1.0, 2.0, 3.0]), np.array([2.0, 4.0, 3.0, 5.0])).tolist()
@@ -441,18 +432,7 @@ def _windows(
     *,
     speech: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Sum counts in windows of time, per group and recording, also in windows without rows.
-
-    Args:
-        rows: Rows with times.
-        by: Groups of the rows.
-        counts: Count of each row by name. A row belongs to the window of its middle.
-        window_s: Length of a window in seconds.
-        step_s: Seconds between the starts of windows.
-        transcripts: The table `transcripts`, for the length of recordings.
-        measures: Function of the sums and of the lengths of the windows (s) that returns columns.
-        speech: Spans of speech, with the position of the row as `row`, to sum as `articulation_s`.
-    """
+    """Sum counts of rows, and `speech` as `articulation_s`, in windows of time, also in windows without rows."""
     window_s = checked("window_s", window_s, WINDOW_S)
     step = window_s if step_s is None else checked("step_s", step_s, WINDOW_S)
     if window_s < step or abs(window_s / step - round(window_s / step)) > 1e-9:

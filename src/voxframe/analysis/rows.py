@@ -43,11 +43,7 @@ def keeps_recordings(function: Callable[P, pd.DataFrame]) -> Callable[P, pd.Data
 
 
 def add_recordings(df: pd.DataFrame, names: Mapping[Any, str]) -> None:
-    """Insert the column `recording` into a DataFrame after `transcript_id`, or fill its nulls.
-
-    Args:
-        names: Names by transcript id. A transcript without one has its id as the name.
-    """
+    """Insert the column `recording` after `transcript_id`, or fill its nulls; without a name, it is the id."""
     code, ids = pd.factorize(df[_ID])
     texts = [*(names.get(transcript_id, transcript_id) for transcript_id in ids), None]
     values = pd.Series(pd.array(texts, dtype=TEXT_DTYPE).take(code), index=df.index)  # -1 is a row without an id
@@ -156,12 +152,7 @@ def _shared_times(tables: Sequence[pd.DataFrame]) -> list[str]:
 
 
 def known_names(ids: Iterable[Any], *tables: pd.DataFrame | None) -> dict[Any, str]:
-    """Return the names of recordings by transcript id, from the column `recording`.
-
-    Args:
-        ids: Ids of the transcripts.
-        *tables: Tables that may have the columns `transcript_id` and `recording`.
-    """
+    """Return the names of recordings by transcript id, from the column `recording` of any of the tables."""
     names: dict[Any, str] = {}
     for table in tables:
         if table is not None and {_ID, _NAME} <= {*table.columns}:
@@ -171,13 +162,7 @@ def known_names(ids: Iterable[Any], *tables: pd.DataFrame | None) -> dict[Any, s
 
 
 def distinct_names(ids: Sequence[str | None], *tables: pd.DataFrame | None) -> list[str | None]:
-    """Return a different name for each transcript: its recording, the id if it is unknown.
-
-    A recording with several transcripts is followed by the start of the id, as in "call-1f3a22bc".
-
-    Args:
-        ids: Ids of the transcripts, each once.
-        *tables: As for `known_names`.
+    """Return a different name for each transcript: its recording (with the start of its id if shared), or the id.
 
     Example:
         >>> rows = pd.DataFrame({"transcript_id": ["a1", "b2", "c3"], "recording": ["call", "call", "talk"]})
@@ -205,17 +190,7 @@ _SHOWN = 40  # characters of a text in a message
 
 
 def require(df: pd.DataFrame, needed: tuple[str, ...], purpose: str) -> None:
-    """Check that a DataFrame has the required columns.
-
-    Args:
-        df: The argument to check.
-        needed: Names of the required columns.
-        purpose: Operation to name in error messages.
-
-    Raises:
-        TypeError: `df` is not a DataFrame.
-        ValueError: A column is missing, or the name of one is not text.
-    """
+    """Raise an error that names `purpose` if the argument is not a DataFrame or lacks a column."""
     if not isinstance(df, pd.DataFrame):
         raise TypeError(
             f"{purpose} needs a DataFrame, such as the result of voxframe.load_words, not {type(df).__name__}"
@@ -233,11 +208,7 @@ def with_times(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def floats(column: pd.Series[Any]) -> npt.NDArray[np.float64]:
-    """Return a column of numbers, such as times, as float64; NaN if unknown.
-
-    Raises:
-        OptionError: A value is not a number.
-    """
+    """Return a column of numbers, such as times, as float64; NaN if unknown."""
     if column.dtype.kind not in "mM":  # NumPy would return dates and durations as numbers of their unit
         try:
             return column.to_numpy(np.float64, na_value=np.nan)
@@ -253,21 +224,7 @@ SPEAKER_COLUMNS = frozenset({"speaker", "speaker_name", "person"})
 
 
 def require_words(df: pd.DataFrame, needed: tuple[str, ...], purpose: str) -> None:
-    """Check that a DataFrame has the required columns and one word per row, not turns or other longer rows.
-
-    Rows with `word_idx` are words. Rows without it are words unless they have a `word_count`, as turns and sentences
-    do, or most texts contain several words.
-
-    Args:
-        df: The argument to check.
-        needed: Names of the required columns, `text` among them.
-        purpose: Operation to name in error messages.
-
-    Raises:
-        TypeError: `df` is not a DataFrame.
-        ValueError: A column is missing.
-        OptionError: The rows are longer than a word.
-    """
+    """Check that a DataFrame has the columns and one word per row: `word_idx`, or no `word_count` and short texts."""
     require(df, needed, purpose)
     if "word_idx" in df.columns:
         return
@@ -309,13 +266,7 @@ def speaker_labels(df: pd.DataFrame) -> pd.Series[str]:
 
 
 def label_names(df: pd.DataFrame) -> dict[Any, Any] | None:
-    """Return the name of each label of one transcript: its most frequent name, or the label itself if it has no name.
-
-    Args:
-        df: Rows with `speaker` or `channel`, and optionally `speaker_name`.
-
-    Returns:
-        Names by label, both str; the key None stands for rows without a label. None if no row has a name.
+    """Return the most frequent name of each label of one transcript, or the label; None if no row has a name.
 
     Example:
         >>> label_names(pd.DataFrame({"speaker": ["A", "A", "B"], "speaker_name": ["Ada", "Ada", None]}))
@@ -337,10 +288,7 @@ def _unnamed(df: pd.DataFrame) -> pd.DataFrame:
 
 
 def speaker_codes(df: pd.DataFrame) -> tuple[npt.NDArray[np.intp], list[str | None]]:
-    """Return the speakers as integer codes and a list of names; much faster than `row_speakers`.
-
-    Returns:
-        The index in the list for each row, and the list. If rows have no speaker, None is in the list.
+    """Return the speaker of each row as an index in a list of names, which may have None.
 
     Example:
         >>> code, names = speaker_codes(pd.DataFrame({"speaker": ["B", None, "B"], "channel": ["1", "1", None]}))
@@ -372,13 +320,7 @@ LONGEST_SILENCE_MS = 200
 def begins_spurt(
     speaker: npt.NDArray[Any], start: npt.NDArray[np.float64], end: npt.NDArray[np.float64], max_pause_ms: float
 ) -> npt.NDArray[np.bool_]:
-    """Return a mask of the spans that begin a spurt: speech of one speaker without silences above `max_pause_ms`.
-
-    Args:
-        speaker: Number of the speaker of each span. The spans of a speaker follow each other.
-        start: Starts in ms, ascending for each speaker.
-        end: Ends in ms.
-        max_pause_ms: Longest silence within a spurt, in ms.
+    """Return a mask of spans, sorted by speaker and start, that begin speech without silences above `max_pause_ms`.
 
     Example:
         >>> begins_spurt(np.array([0, 0, 1]), np.array([0.0, 150, 300]), np.array([100.0, 250, 400]), 60).tolist()

@@ -178,9 +178,6 @@ class Term:
 def parse(query: str) -> list[Term]:
     """Return the terms of a query, in order.
 
-    Raises:
-        OptionError: The query is not a str, or contains no word.
-
     Example:
         >>> [term.parts for term in parse("the Econom*")]
         [('the',), ('econom', '')]
@@ -251,11 +248,7 @@ SEGMENTATION = "icu" if find_spec("icu4py") else "characters"
 
 
 def continued(texts: Sequence[str], runs: Sequence[Any]) -> npt.NDArray[np.int64]:
-    """Return the positions of tokens that continue the word of the token before, among the tokens of all texts.
-
-    Args:
-        texts: Texts in order, such as the words of a table. Their tokens are those of `search_terms.spoken`.
-        runs: Recording, speaker and the like of each. A word may go on in the next text of the same run.
+    """Return the positions of tokens that continue the word of the token before, in the same run.
 
     Example:
         >>> continued(["今", "天", "很好"], [0, 0, 0]).tolist()

@@ -215,11 +215,7 @@ class _Version(argparse.Action):
 
 
 def build_parser(chosen: Iterable[str]) -> argparse.ArgumentParser:
-    """Return the parser of the command line.
-
-    Args:
-        chosen: Commands to add with their arguments, which imports their modules. The others only get a help line.
-    """
+    """Return the parser; only the chosen commands have their arguments, which imports their modules."""
     parser = Parser(
         prog="voxframe",
         description="Turn speech into tidy tables: transcribe recordings, store them as Parquet, explore them.",

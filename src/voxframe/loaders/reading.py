@@ -226,11 +226,7 @@ def _only(source: Corpus, corpus: Corpus | None) -> Corpus:
 
 
 class _Reads(NamedTuple):
-    """Ways to read the tables of a loader.
-
-    Attributes:
-        limit: Number of rows after which no further source is read. None: read all.
-    """
+    """Ways to read the tables of a loader; no further source is read once they have `limit` rows."""
 
     names: Collection[str]
     of_bytes: OfBytes

@@ -74,12 +74,7 @@ class Content(NamedTuple):
 
 @dataclass(frozen=True)
 class Remote:
-    """A transcript of a service.
-
-    Attributes:
-        fetch: Fetches a view of it from the service; None without a client.
-        handle: The handle passed as a source, if any; its own response may suffice.
-    """
+    """A transcript of a service; `fetch` is None without a client, and the response of a `handle` may suffice."""
 
     transcript_id: str
     fetch: Callable[[View], bytes] | None
@@ -189,11 +184,7 @@ def _not_a_source(source: object) -> PayloadError:
 def cached_tables(
     corpus: Corpus, remote: Remote, names: Collection[str], *, refresh: bool = False, corrected: bool = True
 ) -> dict[str, pa.Table]:
-    """Return tables of a transcript from the corpus if it has a final status there, otherwise from the service.
-
-    Returns:
-        The tables by name. An unfinished transcript gives partial tables and a warning, and is not stored.
-    """
+    """Return tables of a transcript from the corpus, otherwise from the service; unfinished ones are not stored."""
     if not refresh and remote.transcript_id in corpus:
         return corpus.parts.query.arrow_tables(remote.transcript_id, names, corrected=corrected)
     # A finished handle holds the final response; another request would return the same.
@@ -218,13 +209,7 @@ def cached_tables(
 def cached_export(
     corpus: Corpus, remote: Remote, view: View, *, refresh: bool = False, corrected: bool = True
 ) -> pa.Table:
-    """Return the table of an export from the corpus if it is stored there, otherwise from the service.
-
-    The transcript itself is stored first, because the words of an export are located in its table of words.
-
-    Returns:
-        The table; without rows if the transcript is not completed, because the service has no exports of it.
-    """
+    """Return the table of an export from the corpus or the service; no rows if the transcript is not completed."""
     transcripts = cached_tables(corpus, remote, ("transcripts",), corrected=False)["transcripts"]
     if transcripts["status"][0].as_py() != "completed":
         return CORPUS_TABLES[view].empty

@@ -501,13 +501,7 @@ def _lengths(df: pd.DataFrame, transcripts: pd.DataFrame | None) -> dict[Any, fl
 def term_lanes(
     found: pd.DataFrame, asked: list[str], by: str | None, transcripts: pd.DataFrame | None = None
 ) -> tuple[str, Array, list[Any]]:
-    """Return the column that lanes are made of, the lane index of each occurrence, and the names of the lanes.
-
-    Args:
-        found: Occurrences: see `occurrences`.
-        by: As for `dispersion`.
-        transcripts: The table `transcripts`; each of them has a lane.
-    """
+    """Return the column that lanes are made of, the lane index of each occurrence, and the names of the lanes."""
     several = several_transcripts(found)
     if by is None:
         by = "transcript_id" if several or (transcripts is not None and several_transcripts(transcripts)) else "term"

@@ -88,12 +88,7 @@ def kind_of(by: str | None) -> Kind:
 
 
 def spans(df: pd.DataFrame, by: str | None, purpose: str) -> Spans:
-    """Return the spans of a DataFrame, labelled by a column or by speaker.
-
-    Args:
-        df: Rows with `start_ms` and `end_ms`.
-        by: Column with the labels. None: `speaker`, or `channel` if there is no speaker, of each transcript.
-    """
+    """Return the spans of a DataFrame, labelled by a column, or by the speaker or channel of each transcript."""
     require(df, ("start_ms", "end_ms", *([by] if by is not None else [])), purpose)
     names: list[str | None]
     named = label_names(df) if by in (None, "speaker_name") else None
@@ -190,12 +185,7 @@ def several_transcripts(df: pd.DataFrame) -> bool:
 
 
 def transcript_names(df: pd.DataFrame, source: pd.DataFrame | None = None, last: str = " · ") -> pd.Series[str]:
-    """Return labels that tell transcripts apart: the recording, or the start of the id; "" if there is only one.
-
-    Args:
-        df: Rows, optionally with `transcript_id`.
-        source: Rows from which `df` was computed, which may have the column `recording`.
-    """
+    """Return labels that tell transcripts apart: the recording, or the start of the id; "" if there is only one."""
     if not several_transcripts(df):
         return pd.Series("", index=df.index, dtype=object)
     code, ids = pd.factorize(df["transcript_id"].astype(str))
@@ -216,12 +206,7 @@ def lane_names(df: pd.DataFrame, source: pd.DataFrame | None = None) -> pd.Serie
 
 
 def group_names(table: pd.DataFrame, keys: list[str], source: pd.DataFrame | None = None) -> list[str]:
-    """Return one label per row of a table of groups: its values, with the recording instead of an id.
-
-    Args:
-        table: One row per group.
-        source: Rows from which the table was computed, which may have the column `recording`.
-    """
+    """Return one label per row of a table of groups: its values, with the recording instead of an id."""
     keys = [key for key in keys if key != "recording" or "transcript_id" not in keys]
     texts = table[keys].astype("string")
     if "transcript_id" in keys:
@@ -234,13 +219,7 @@ def group_names(table: pd.DataFrame, keys: list[str], source: pd.DataFrame | Non
 
 
 def transcripts_of(df: pd.DataFrame, code: npt.ArrayLike, names: Sequence[object], by: str | None) -> list[Any] | None:
-    """Return the transcript of each lane for `color_indexes`: None for a person and for a lane of several transcripts.
-
-    Args:
-        code: Index of the lane of each row.
-        names: Names of the lanes.
-        by: Column that the lanes are made of. A person without a name is "call · A".
-    """
+    """Return the transcript of each lane for `color_indexes`; None for a person, or for several transcripts."""
     row, ids = pd.factorize(df["transcript_id"]) if "transcript_id" in df.columns else ((), ())
     if not len(ids):
         return None
@@ -263,12 +242,7 @@ def one_transcript(df: pd.DataFrame, purpose: str, otherwise: str = "") -> None:
 
 
 def joined(start: Floats, end: Floats, resolution: float) -> tuple[Floats, Floats]:
-    """Join spans that are at most `resolution` seconds apart, and extend shorter results to that length.
-
-    Args:
-        start: Starts in seconds, ascending.
-        end: Ends in seconds.
-        resolution: Largest gap to close, in seconds.
+    """Join spans, sorted by start, at most `resolution` seconds apart, and extend shorter results to that length.
 
     Example:
         >>> left, right = joined(np.array([0.0, 1.1, 5.0]), np.array([1.0, 2.0, 5.0]), 0.2)
@@ -307,11 +281,7 @@ MAX_LANES = 200
 
 
 def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
-    """Return the given Axes, or those of a new pyplot figure, laid out so that no label is cut off.
-
-    Args:
-        ax: Axes. None: a new figure.
-    """
+    """Return the given Axes, or those of a new pyplot figure, laid out so that no label is cut off."""
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=(width, height), layout="constrained")[1] if ax is None else checked_axes(ax)
@@ -355,10 +325,7 @@ def ink(ax: Axes) -> ColorType:
 
 
 def shown_names(names: Iterable[object], longest: int = 40) -> list[str]:
-    """Return labels as text for a figure: one line, no control characters, shortened in the middle.
-
-    Args:
-        names: Labels. A null label becomes "(unknown)". Each part of a label such as "call · Ada" is shortened.
+    """Return labels as text for a figure: one line, no control characters, each part shortened in the middle.
 
     Example:
         >>> shown_names(["the recording of the first meeting · Ada", "call · Ada"], 20)
@@ -383,13 +350,7 @@ def shown_names(names: Iterable[object], longest: int = 40) -> list[str]:
 
 
 def name_lanes(ax: Axes, names: Iterable[object], *, above: Iterable[object] = ()) -> None:
-    """Label the lanes of the y axis, the first on top. A `$` in a name is shown as it is, never read as a formula.
-
-    Args:
-        ax: Axes with the lanes at y = 0, 1, 2, ...
-        names: Names of the lanes. If there is not enough room, some are left out.
-        above: Names of rows above the first lane, at y = ..., -2, -1.
-    """
+    """Label the lanes of the y axis, the first on top, below the rows `above`; without enough room, only some."""
     import matplotlib as mpl
     from matplotlib.font_manager import FontProperties
 
@@ -435,12 +396,7 @@ def by_color(colors: Sequence[object], styles: Sequence[str]) -> list[str]:
 
 
 def add_legend(ax: Axes, handles: Sequence[Artist | None], names: Sequence[object]) -> None:
-    """Add a legend above the Axes, with as many rows as the names need. Nothing is added if nothing is drawn.
-
-    Args:
-        handles: Artists drawn in the colours of `legend_colors`; None for a label that is not visible.
-        names: The labels. All grey labels share one entry.
-    """
+    """Add a legend above the Axes for the artists that are drawn, with one entry for all grey labels."""
     drawn = [(n, handle) for n, handle in enumerate(handles) if handle is not None]
     distinct = min(len(names), len(COLORS))
     entries = [handle for n, handle in drawn if n < distinct]
@@ -465,13 +421,7 @@ def say_nothing_to_show(ax: Axes) -> None:
 
 
 def clock_axis(ax: Axes, low: float, high: float, label: str = "time") -> None:
-    """Show `low` to `high` seconds on the x axis, with ticks at round times. An empty range shows "nothing to show".
-
-    Args:
-        low: Start in seconds.
-        high: End in seconds.
-        label: Axis label; the unit is added.
-    """
+    """Show `low` to `high` seconds on the x axis, with ticks at round times; an empty range says "nothing to show"."""
     from voxframe.plots.time_axis import ClockFormatter, ClockLocator
 
     if high <= low:
@@ -501,15 +451,7 @@ def band_rows(bands: Bands | None) -> dict[str, pd.DataFrame]:
 
 
 def draw_bands(ax: Axes, rows: dict[str, pd.DataFrame], low: float, high: float) -> None:
-    """Draw rows of bands at y = -len(rows), ..., -1, the first row on top.
-
-    Titles are shortened to fit into their bands.
-
-    Args:
-        rows: Bands by row name. If several bands have the same start and end, only the first is drawn.
-        low: Start of the visible range, in seconds.
-        high: End of the visible range, in seconds.
-    """
+    """Draw rows of bands at y = -len(rows), ..., -1, the first on top, with titles that fit into their bands."""
     from matplotlib.collections import PolyCollection
 
     from voxframe.plots.time_axis import BandTitle

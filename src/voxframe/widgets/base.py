@@ -242,12 +242,7 @@ Task = Callable[[], object]
 
 
 class Background:
-    """A daemon thread that runs tasks one after another. It starts with the first task.
-
-    Args:
-        widget: The widget whose error pane shows the message of an error; a new task clears it.
-        on_busy: Called with the description of the running task; with an empty text when the queue is empty.
-    """
+    """A daemon thread that runs tasks one after another; the pane of the widget shows their errors."""
 
     def __init__(self, widget: HasError, on_busy: Callable[[str], None]) -> None:
         self._widget, self._on_busy = widget, on_busy
@@ -260,11 +255,7 @@ class Background:
         return self._tasks.qsize() > 0
 
     def submit(self, description: str, task: Task, *, keep_error: bool = False) -> None:
-        """Queue a task.
-
-        Args:
-            description: Text to show while it runs, such as "sending".
-        """
+        """Queue a task, with a description to show while it runs."""
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._run, name="voxframe-widget", daemon=True)
             self._thread.start()
@@ -280,11 +271,7 @@ class Background:
             self._widget.error = error_text(e)
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until all tasks are done.
-
-        Args:
-            timeout: Maximum wait in seconds. None (default): no limit.
-        """
+        """Wait until all tasks are done; after `timeout` seconds, raise a TimeoutError."""
         end = None if timeout is None else time.monotonic() + timeout
         while self._tasks.unfinished_tasks:
             if end is not None and time.monotonic() > end:
@@ -310,11 +297,7 @@ class Background:
 
 
 class RepeatedCall:
-    """A context manager that calls a function periodically, from a thread, while its block runs.
-
-    Args:
-        every_s: Interval in seconds.
-    """
+    """A context manager that calls a function every `every_s` seconds, from a thread, while its block runs."""
 
     def __init__(self, function: Task, every_s: float) -> None:
         self._function, self._every_s, self._stopped = function, every_s, threading.Event()
@@ -405,11 +388,7 @@ def lines_table(lines: Iterable[tuple[str, str, str, str]]) -> str:
 
 
 def pack_bands(table: pd.DataFrame | None, text: str, prefix: str) -> dict[str, bytes]:
-    """Return columns of titled spans in time order: `<prefix>_start`, `_end`, `_text` and `_offsets`.
-
-    Args:
-        table: Rows with `start_ms` and `end_ms`; None gives no columns.
-    """
+    """Return columns of titled spans in time order: `<prefix>_start`, `_end`, `_text` and `_offsets`."""
     if table is None:
         return {}
     start, end, timed = row_times(table)
@@ -430,10 +409,7 @@ _RESOLUTION = 1 / 500
 
 
 def write_page(widget: ScriptedWidget, path: str | os.PathLike[str], **changes: Any) -> None:
-    """Write a widget as an HTML page.
-
-    The page's content security policy allows only the widget's own script, by its hash.
-    """
+    """Write a widget as an HTML page, whose content security policy allows only its own script, by its hash."""
     state = {
         name: getattr(widget, name)
         for name in widget.keys
@@ -487,14 +463,7 @@ def lanes_svg(
     what: str = "Who speaks when",
     tick: Callable[[float], str] = lambda ms: clock(ms / 1000),
 ) -> str:
-    """Return an `<img>` of lanes with spans.
-
-    Args:
-        lanes: Start and end (ms) of the spans of each lane, sorted by start.
-        names: Names of the lanes; a null becomes "(unknown)".
-        color_indexes: Index in `PALETTE` of each lane.
-        until: End of the axis in ms, or in another unit.
-    """
+    """Return an `<img>` of lanes with spans (start and end in ms, or in another unit, sorted by start)."""
     labels, until = shown_names(names, 18), max(until, 1.0)
     scale = (_WIDTH - _LEFT) / until
     height = _LANE * len(labels) + 20

@@ -37,11 +37,7 @@ def audio_by_name(audio: Mapping[str, str | os.PathLike[str]] | None) -> dict[st
 
 
 class RecordingFinder:
-    """Finds the recordings of transcripts, from the ledger of a corpus and from the user.
-
-    Args:
-        audio: Recordings by transcript id or name, if the ledger does not know them or they were moved.
-    """
+    """Finds the recordings of transcripts, from the ledger of a corpus and from the argument `audio`."""
 
     def __init__(self, corpus: Corpus, audio: Mapping[str, str | os.PathLike[str]] | None = None) -> None:
         self._ledger, self._store = corpus.parts.ledger, corpus.parts.archive.store
@@ -158,14 +154,7 @@ class PlayerWidget(ScriptedWidget):
 
 
 class CorpusPlayerWidget(PlayerWidget):
-    """A widget with an embedded player for the transcripts of a corpus.
-
-    Args:
-        corpus: The corpus. None: the default corpus.
-        audio: Recordings by transcript id: see `RecordingFinder`.
-        linked: As for `PlayerWidget`.
-        **traits: Values of traits.
-    """
+    """A widget with an embedded player for the transcripts of a corpus."""
 
     def __init__(
         self,

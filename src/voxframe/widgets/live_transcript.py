@@ -40,11 +40,7 @@ _TIMEOUT_S = 60.0
 
 
 class BrowserSound:
-    """Audio from a browser as the source of a session: 16-bit mono samples.
-
-    Attributes:
-        sample_rate: Samples per second.
-    """
+    """Audio from a browser as the source of a session: 16-bit mono samples."""
 
     def __init__(self, sample_rate: int) -> None:
         self.sample_rate = sample_rate

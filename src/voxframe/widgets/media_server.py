@@ -81,12 +81,7 @@ def file_part(path: Path, begin: int) -> tuple[dict[str, Any], bytes]:
 
 
 def page_urls(audio: str | os.PathLike[str] | None, page: Path, how: str) -> list[str]:
-    """Return the URLs of a recording for an exported page.
-
-    Args:
-        audio: Path or URL; None for no recording.
-        how: "link", "embed" or "none".
-    """
+    """Return the URLs of a recording for an exported page; `how` is "link", "embed" or "none"."""
     if how not in ("link", "embed", "none"):
         raise OptionError(f"audio must be 'link', 'embed' or 'none', got {how!r}")
     if audio is None or how == "none":
@@ -222,11 +217,7 @@ class _MediaHandler(BaseHTTPRequestHandler):
 
 
 def byte_range(header: str | None, size: int) -> tuple[int, int] | None:
-    """Return the first byte and one past the last byte of a Range header (RFC 9110, 14.2).
-
-    Args:
-        header: The header, or None. Several ranges and invalid headers stand for the whole file.
-        size: Size of the file in bytes.
+    """Return the first byte and one past the last byte of a Range header (RFC 9110, 14.2); None beyond the end.
 
     Example:
         >>> byte_range("bytes=2-", 10), byte_range("bytes=-3", 10), byte_range("bytes=10-", 10)

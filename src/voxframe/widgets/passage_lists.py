@@ -245,11 +245,7 @@ class WordSearch(CorpusPlayerWidget):
         return packed
 
     def _packed_groups(self, groups: pd.DataFrame, falls: pd.DataFrame | None = None) -> dict[str, bytes]:
-        """Return groups, and positions of matches in transcripts, as columns for the browser.
-
-        Args:
-            falls: The matches. None (default): all matches of these transcripts.
-        """
+        """Return groups, and positions of matches in transcripts, as columns for the browser."""
         values = self._keys(groups)
         keys = ["" if pd.isna(value) else str(value) for value in values]
         of_transcripts = self.by == "transcript_id"

@@ -112,11 +112,7 @@ class PlayerPassages:
         return str(ids[0]) if len(ids) == 1 else None
 
     def extent(self, first: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return start and end of spans of words; infinity and -1 if no word has a time.
-
-        Args:
-            first: Index of the first word of each span.
-        """
+        """Return start and end of spans of words that begin at `first`; infinity and -1 if no word has a time."""
         begin = np.where(self.start < 0, np.inf, self.start)
         if not len(first):
             return begin, self.end
@@ -148,12 +144,7 @@ class PlayerPassages:
 
 
 def split_passages(words: pd.DataFrame, turns: npt.NDArray[np.int64] | None = None) -> PlayerPassages:
-    """Split words into passages: by turn, and long turns into parts.
-
-    Args:
-        words: Words of one transcript from `voxframe.load_words`. A word without a time stays after the previous word.
-        turns: Turn of each word. None (default): `utterance_idx` if every word has one; otherwise turns are counted at
-            changes of speaker.
+    """Split words into passages: by turn (given, `utterance_idx`, or a change of speaker), and long turns into parts.
 
     Example:
         >>> words = pd.DataFrame({"speaker": ["A", "A", "B"], "text": ["Is", "it?", "Yes."],
@@ -197,12 +188,7 @@ def split_passages(words: pd.DataFrame, turns: npt.NDArray[np.int64] | None = No
 
 
 def corrected_passages(passages: PlayerPassages, corrections: Mapping[str, str]) -> PlayerPassages:
-    """Return passages of a transcript that is in no corpus, with the words of corrected turns.
-
-    Args:
-        passages: The passages without corrections.
-        corrections: Corrected texts of turns, by `turn` as text.
-    """
+    """Return passages of a transcript that is in no corpus, with corrected texts by turn."""
     if not corrections:
         return passages
     words, turn = passages.words, passages.word_turns

@@ -157,11 +157,7 @@ def _spelling(line: str) -> dict[str, Any]:
 
 
 class FormField:
-    """A field of the form.
-
-    Args:
-        form: The widget whose trait `_values` holds the inputs by name.
-    """
+    """A field of the form, whose input is in the trait `_values` of the widget."""
 
     def __init__(self, form: Any, name: str) -> None:
         self._form, self._name = form, name
@@ -205,11 +201,7 @@ def _in_words(field: Field, value: str) -> str:
 
 
 class Presets:
-    """Presets in a JSON file.
-
-    Args:
-        path: The file. None (default): `presets.json` in the data directory (`VOXFRAME_DATA_DIR`).
-    """
+    """Presets in a JSON file, by default `presets.json` in the data directory."""
 
     def __init__(self, path: str | Path | None = None) -> None:
         if path is not None and not isinstance(path, str | Path):
@@ -368,11 +360,7 @@ _VERDICTS = {
 
 
 def recording_row(source: str, plan: str = "", length_s: float | None = None, problem: str = "") -> dict[str, Any]:
-    """Return the browser's row of a recording.
-
-    Args:
-        plan: What happens to it; empty before a plan.
-    """
+    """Return the browser's row of a recording; `plan` says what happens to it, and is empty before a plan."""
     source = masked(source)
     length = "" if length_s is None else clock(length_s)
     return {"source": source, "name": Path(source).name or source, "plan": plan, "length": length, "problem": problem}
@@ -437,11 +425,7 @@ _FINISHED = ("completed", "error", "uncertain")
 
 
 def job_rows(jobs: Sequence[Job], progress: Mapping[str, float]) -> tuple[list[dict[str, Any]], dict[str, int]]:
-    """Return the rows of jobs, and the number of jobs by state.
-
-    Args:
-        progress: Progress from 0 to 1 by transcript id, if the service reports it.
-    """
+    """Return the rows of jobs, with progress (0 to 1) by transcript id, and the number of jobs by state."""
     order = sorted(jobs, key=lambda job: job.updated.timestamp() if job.updated else 0.0, reverse=True)
     order.sort(key=lambda job: job.state in _FINISHED)
     counts = {state: sum(job.state == state for job in jobs) for state in _STATE_TEXTS}
