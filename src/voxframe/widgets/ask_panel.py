@@ -163,10 +163,8 @@ class AskPanel(CorpusPlayerWidget):
         now = _call_code(*self._call(), self.chosen, self._options())
         if now not in self._calls.values():
             lines += ["# Not asked yet:", *(f"# {line}" for line in f"answers = {now}".splitlines())]
-        lines += [
-            "result = voxframe.load_responses({response.request_id: response for response in responses}.values())"
-        ]
-        return "\n".join([*lines, "result"])
+        unique = "{response.request_id: response for response in responses}.values()"
+        return "\n".join([*lines, f"result = voxframe.load_responses({unique})", "result"])
 
     def _static_html(self) -> str:
         """Return questions and answers, newest first, with citations and token counts."""
@@ -216,11 +214,9 @@ class AskPanel(CorpusPlayerWidget):
         lines = [line.strip() for line in prompt.splitlines() if line.strip()]
         if self.task == "question-answer":
             return (lines[0] if len(lines) == 1 else lines), "ask"
-        return (
-            (prompt, "task")
-            if self.task == "task"
-            else (None, self.task.replace("summary", "summarize").replace("-", "_"))
-        )
+        if self.task == "task":
+            return prompt, "task"
+        return None, {"summary": "summarize", "action-items": "action_items"}[self.task]
 
     def _options(self) -> dict[str, Any]:
         """Return the options that differ from the defaults."""
@@ -281,10 +277,8 @@ class AskPanel(CorpusPlayerWidget):
         """Return the citations of a reply, by their place in the answer."""
         if answered.citations is None:
             return [asdict(found) for found in citations(answered.replies[reply_idx].answer, self._corpus.search, ids)]
-        rows_of_reply = answered.citations[answered.citations["question_idx"] == reply_idx].sort_values(
-            ["begin", "end"]
-        )
-        rows = rows_of_reply.rename(columns={"speaker_name": "speaker"})[[*_CITED]].astype(object)
+        rows = answered.citations[answered.citations["question_idx"] == reply_idx].sort_values(["begin", "end"])
+        rows = rows.rename(columns={"speaker_name": "speaker"})[[*_CITED]].astype(object)
         found: list[dict[str, Any]] = rows.where(rows.notna(), None).to_dict("records")  # type: ignore[assignment]
         return found
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import inspect
 import json
 import os
 import queue
@@ -122,6 +123,25 @@ class ScriptedWidget(anywidget.AnyWidget):
         """Return the content of `static_html`."""
         raise NotImplementedError
 
+    def _code(
+        self,
+        variable: str,
+        arguments: Sequence[str],
+        define: Mapping[str, str],
+        traits: Sequence[str],
+        more: Sequence[str] = (),
+    ) -> str:
+        """Return code that shows the widget again: its call, traits that have not their defaults, and its result."""
+        title = inspect.signature(type(self).__init__).parameters["title"].default
+        titled = [f"title={self.title!r}"] if title not in (None, self.title) else []
+        described = "; ".join(f"{name} = {what}" for name, what in define.items())
+        lines = [f"# Define first: {described}"] if define else []
+        call = f"voxframe.{type(self).__name__}({', '.join([*arguments, *titled])})"
+        values = {name: getattr(self, name) for name in traits}
+        changed = [f"{variable}.{n} = {v!r}" for n, v in values.items() if v != self.traits()[n].default()]
+        lines += ["import voxframe", "", f"{variable} = {call}", *more, *changed]
+        return "\n".join([*lines, f"result = {variable}.result", variable])
+
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         bundle: Any = super()._repr_mimebundle_(**kwargs)
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
@@ -177,16 +197,6 @@ def absolute_path(path: str | os.PathLike[str]) -> str:
             "pass other arguments by name, such as corpus="
         )
     return text if is_address(text) or is_remote(text) else str(Path(text).expanduser().absolute())
-
-
-def define_comment(names: Mapping[str, str]) -> str:
-    """Return a comment with the variables that the reader must define first.
-
-    Example:
-        >>> define_comment({"df": "the DataFrame that was given", "player": "the linked player"})
-        '# Define first: df = the DataFrame that was given; player = the linked player'
-    """
-    return "# Define first: " + "; ".join(f"{name} = {what}" for name, what in names.items())
 
 
 def check_range(proposal: Any) -> list[int]:

@@ -283,29 +283,16 @@ class RowPlayerWidget(PlayerWidget):
     def _open(self, transcript_id: str) -> TranscriptPlayer:
         if self._corpus is not None and self._finder is not None:
             return open_player(self._corpus, self._finder, transcript_id)
-        rows_of_transcript = self._named()
+        rows = self._named()
         if self._key is not None and transcript_id:
-            rows_of_transcript = rows_of_transcript[
-                (rows_of_transcript[self._key].astype(object).map(str) == transcript_id).to_numpy(bool)
-            ]
-        names = {
-            transcript_id,
-            *(
-                rows_of_transcript["recording"].dropna().astype(str)
-                if "recording" in rows_of_transcript.columns
-                else ()
-            ),
-        }
+            rows = rows[(rows[self._key].astype(object).map(str) == transcript_id).to_numpy(bool)]
+        names = {transcript_id, *(rows["recording"].dropna().astype(str) if "recording" in rows.columns else ())}
         audio = next((path for name, path in self._audio.items() if name in names), None)
         if audio is None:
             raise OptionError(f"audio has no recording of {transcript_id!r}, only of {', '.join(self._audio)}; add it")
-        spoken = rows_of_transcript[
-            [name for name in ("speaker", "speaker_name", "start_ms", "end_ms") if name in rows_of_transcript.columns]
-        ]
-        text = text_column(rows_of_transcript)
-        spoken = spoken.assign(
-            text="" if text is None else rows_of_transcript[text], utterance_idx=range(len(rows_of_transcript))
-        )
+        text = text_column(rows)
+        spoken = rows[rows.columns.intersection(["speaker", "speaker_name", "start_ms", "end_ms"], sort=False)]
+        spoken = spoken.assign(text="" if text is None else rows[text], utterance_idx=range(len(rows)))
         return TranscriptPlayer(spoken, audio, title=min(names - {transcript_id}, default=transcript_id) or None)
 
     def _named(self) -> pd.DataFrame:

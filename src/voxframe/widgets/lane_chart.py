@@ -32,7 +32,6 @@ from voxframe.plots.lanes import (
 from voxframe.widgets.base import (
     LAST_MS,
     check_range,
-    define_comment,
     escaped,
     lanes_svg,
     pack_bands,
@@ -50,6 +49,8 @@ from voxframe.widgets.player import TranscriptPlayer
 _MAX_CHARS = 4_000_000
 #: Number of words that a tooltip of Dispersion shows on each side of an occurrence.
 _CONTEXT = 6
+#: Traits of a chart that its code sets.
+_STATE = ("time", "view", "interval")
 
 
 @dataclass(frozen=True)
@@ -162,12 +163,6 @@ class LaneChart(RowPlayerWidget):
     def result(self) -> pd.DataFrame:
         """The selected rows, or all rows if nothing is selected."""
         return self.selection if self.interval else self._df
-
-    def _state_code(self, name: str) -> list[str]:
-        """Return lines of code that set the cursor, the view and the selection."""
-        lines = [f"{name}.time = {self.time}"] if self.time else []
-        lines += [f"{name}.view = {self.view}"] if self.view else []
-        return lines + ([f"{name}.interval = {self.interval}"] if self.interval else [])
 
     def _lane_names(self) -> list[str | None]:
         """Return the displayed names of the lanes."""
@@ -289,23 +284,16 @@ class Timeline(LaneChart):
     @property
     def code(self) -> str:
         """Python code that shows the same; its first line describes `df` (and `bands`)."""
-        arguments, defined = self._given()
-        arguments = [
-            *([f"by={self._by!r}"] if self._by else []),
-            *(["bands=bands"] if self._bands is not None else []),
-            *arguments,
-        ]
-        arguments += [f"title={self.title!r}"] if self.title != "Timeline" else []
+        given, defined = self._given()
+        arguments = ["df", *([f"by={self._by!r}"] if self._by else [])]
         define = {"df": "the DataFrame with start_ms and end_ms"}
-        define |= {"bands": "the DataFrame of bands"} if self._bands is not None else {}
-        lines = [define_comment(define | defined), "import voxframe", ""]
-        lines += [f"timeline = voxframe.Timeline({', '.join(['df', *arguments])})"]
-        lines += [f"timeline.names = {self.names!r}"] if self.names != self._given_names else []
-        lines += self._state_code("timeline")
+        if self._bands is not None:
+            arguments, define = [*arguments, "bands=bands"], define | {"bands": "the DataFrame of bands"}
+        more = [f"timeline.names = {self.names!r}"] if self.names != self._given_names else []
         if self.interval:
             low, high = self.interval
-            lines.append(f'selection = df[(df["start_ms"] < {high}) & (df["end_ms"] > {low})]')
-        return "\n".join([*lines, "result = timeline.result", "timeline"])
+            more.append(f'selection = df[(df["start_ms"] < {high}) & (df["end_ms"] > {low})]')
+        return self._code("timeline", [*arguments, *given], define | defined, _STATE, more)
 
     def _lane_names(self) -> list[str | None]:
         lanes: Any = zip(self._names, self._speakers, strict=True)
@@ -393,16 +381,11 @@ class Dispersion(LaneChart):
     @property
     def code(self) -> str:
         """Python code that shows the same; its first line describes `df` (and `player`)."""
-        arguments, define = self._given()
-        arguments = [
-            *([] if self._queries is None else [repr(self._queries)]),
-            *([f"by={self._by!r}"] if self._by else []),
-            *arguments,
-        ]
-        arguments += [f"title={self.title!r}"] if self.title != "Dispersion" else []
-        lines = [define_comment({"df": "the DataFrame of words or matches", **define}), "import voxframe", ""]
-        lines += [f"dispersion = voxframe.Dispersion({', '.join(['df', *arguments])})", *self._state_code("dispersion")]
-        return "\n".join([*lines, "result = dispersion.result", "dispersion"])
+        given, define = self._given()
+        arguments = ["df", *([] if self._queries is None else [repr(self._queries)])]
+        arguments += [f"by={self._by!r}"] if self._by else []
+        define = {"df": "the DataFrame of words or matches", **define}
+        return self._code("dispersion", [*arguments, *given], define, _STATE)
 
 
 def _around(words: pd.DataFrame, found: pd.DataFrame) -> list[str]:
@@ -528,13 +511,10 @@ class GroupComparison(LaneChart):
     @property
     def code(self) -> str:
         """Python code that shows the same; its first line describes `df` (and `player`)."""
-        arguments, define = self._given()
+        given, define = self._given()
+        arguments = ["df", repr(self._value), repr(self._by), *given]
         arguments += [f"label={self._label!r}"] if self._label else []
-        arguments += [f"title={self.title!r}"] if self.title != "Groups" else []
-        lines = [define_comment({"df": "the DataFrame with the values", **define}), "import voxframe", ""]
-        call = ", ".join(["df", repr(self._value), repr(self._by), *arguments])
-        lines += [f"groups = voxframe.GroupComparison({call})", *self._state_code("groups")]
-        return "\n".join([*lines, "result = groups.result", "groups"])
+        return self._code("groups", arguments, {"df": "the DataFrame with the values", **define}, _STATE)
 
     def _steps(self, number: Any) -> Any:
         return np.round((number - self._low) / self._step)

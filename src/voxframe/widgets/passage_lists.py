@@ -22,7 +22,6 @@ from voxframe.validators import listed, name_list, nearest, shown
 from voxframe.widgets.base import (
     STATIC_ROWS,
     corpus_call,
-    define_comment,
     escaped,
     lines_table,
     pack_ints,
@@ -153,14 +152,7 @@ class WordSearch(CorpusPlayerWidget):
             given, define["player"] = [*given, "player=player"], "the TranscriptPlayer"
         if self._given_audio:
             given.append(f"audio={self._given_audio!r}")
-        given += [f"title={self.title!r}"] if self.title != "Word search" else []
-        lines = [define_comment(define)] if define else []
-        lines += ["import voxframe", "", f"search = voxframe.WordSearch({', '.join(given)})"]
-        for trait in ("by", "slop", "mode", "min_score", "query", "only", "limit"):
-            value = getattr(self, trait)
-            if value != self.traits()[trait].default():
-                lines.append(f"search.{trait} = {value!r}")
-        return "\n".join([*lines, "result = search.result", "search"])
+        return self._code("search", given, define, ("by", "slop", "mode", "min_score", "query", "only", "limit"))
 
     def _static_html(self) -> str:
         """Return the number of matches and the first of them as a table."""
@@ -427,11 +419,8 @@ class PassageList(RowPlayerWidget):
         arguments, define = self._given()
         arguments += [f"text={self._given_text!r}"] if self._given_text else []
         arguments += [f"columns={self._columns!r}"] if self._columns else []
-        arguments += [f"title={self.title!r}"] if self.title != "Passages" else []
-        lines = [define_comment({"df": "the DataFrame with start_ms and end_ms", **define}), "import voxframe", ""]
-        lines += [f"passages = voxframe.PassageList({', '.join(['df', *arguments])})"]
-        lines += [f"passages.limit = {self.limit}"] if self.limit != 200 else []
-        return "\n".join([*lines, "result = passages.result", "passages"])
+        define = {"df": "the DataFrame with start_ms and end_ms", **define}
+        return self._code("passages", ["df", *arguments], define, ["limit"])
 
     @traitlets.observe("limit")
     def _show(self, _: object = None) -> None:

@@ -31,7 +31,6 @@ from voxframe.widgets.base import (
     check_range,
     connect_call,
     corpus_call,
-    define_comment,
     escaped,
     lanes_svg,
     show_errors,
@@ -115,7 +114,7 @@ class TranscriptPlayer(ScriptedWidget):
         [['Ada', 'Good morning.']]
     """
 
-    scripts = ("lanes", "sound", "passages", "people", "reader", "editing", "changes", "player")
+    scripts = ("lanes", "sound", "passages", "reader", "editing", "player")
     styles = ("player",)
 
     # No echo: a browser would treat its own reported time, echoed back, as a request to seek.
@@ -434,14 +433,8 @@ class TranscriptPlayer(ScriptedWidget):
             given += [f"client={connect_call(client)}"]
         given += [] if self._corpus is None else [f"corpus={corpus_call(self._corpus)}"]
         given += [] if self._given_title is None else [f"title={self._given_title!r}"]
-        lines = [] if found.code else [define_comment({"source": found.kind})]
-        lines += ["import voxframe", "", f"player = voxframe.TranscriptPlayer({', '.join(given)})"]
-        annotations = () if self._store else _ANNOTATIONS
-        for trait in ("time", "interval", "loop", "speed", "query", "layers", *annotations):
-            value = getattr(self, trait)
-            if value != self.traits()[trait].default():
-                lines.append(f"player.{trait} = {value!r}")
-        return "\n".join([*lines, "result = player.result", "player"])
+        traits = ("time", "interval", "loop", "speed", "query", "layers", *(() if self._store else _ANNOTATIONS))
+        return self._code("player", given, {} if found.code else {"source": found.kind}, traits)
 
     def _static_html(self) -> str:
         """Return the lanes as an image, and the first turns."""

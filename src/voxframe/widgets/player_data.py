@@ -82,10 +82,8 @@ class PlayerPassages:
     def channel_of(self, turn: int) -> object:
         """Return the channel of a turn; None if channels are not known."""
         rows = np.flatnonzero(self.word_turns == turn)
-        known = (
-            "channel" in self.words.columns and len(rows) and pd.notna(channel := self.words["channel"].iloc[rows[0]])
-        )
-        return channel if known else None
+        channel = self.words["channel"].iloc[rows[0]] if "channel" in self.words.columns and len(rows) else None
+        return None if pd.isna(channel) else channel
 
     def text_of(self, turn: str) -> str:
         """Return the text of a turn; empty if there is none."""
@@ -383,10 +381,8 @@ class AnnotationStore:
                 )
             corrections.move_boundary(self.transcript_id, turn, int(message["by"]))
         else:
-            words_of_turn = here.words[here.word_turns == turn]
-            words = (
-                words_of_turn["word_idx"].tolist() if "word_idx" in words_of_turn.columns else []
-            )  # else the turns serve as words
+            has_words = "word_idx" in here.words.columns  # otherwise the turns serve as words
+            words = here.words["word_idx"][here.word_turns == turn].tolist() if has_words else []
             if not 0 <= int(message["word"]) < len(words):
                 raise OptionError(f"turn {turn} has no word {message['word']}; it has {len(words)}")
             place = int(words[int(message["word"])])

@@ -21,7 +21,7 @@ const aligned = (view) => view.buffer.slice(view.byteOffset, view.byteOffset + v
 const int32 = (view) => (view ? new Int32Array(aligned(view)) : new Int32Array(0));
 const float32 = (view) => (view ? new Float32Array(aligned(view)) : new Float32Array(0));
 
-/** Texts as `encoding.texts` packs them: UTF-8 bytes and offsets. Each text is decoded on access. */
+/** Texts as `pack_texts` packs them: UTF-8 bytes and offsets. Each text is decoded on access. */
 function texts(data, offsets) {
   const bytes = data ? new Uint8Array(aligned(data)) : new Uint8Array(0);
   const edges = int32(offsets);

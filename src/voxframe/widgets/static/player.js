@@ -20,7 +20,7 @@ const TURN_KEYS = [
   ["< >", "Give the last word to the next turn, or take its first one"],
   ["U, Shift + U", "Undo the last change of text or turns, or redo it"],
 ];
-/** Length in ms of the sound that a peak is of; `waveform.PEAK_MS` in the kernel. */
+/** Length in ms of the sound that a peak is of; `player_data.PEAK_MS` in the kernel. */
 const PEAK_MS = 20;
 const SPEEDS = [0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3];
 const LAYERS = { confidence: "Confidence", chapters: "Chapters", entities: "Entities", safety: "Safety" };
