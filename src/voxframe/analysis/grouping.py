@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from voxframe._arrow import TEXT, takes_frames
-from voxframe.analysis.rows import distinct_names, floats, keeps_recordings, known_names, require, speaker_codes
+from voxframe.analysis.rows import distinct_names, floats, keeps_recordings, known_names, require, row_speakers
 from voxframe.dictionary import defines
 from voxframe.errors import OptionError
 from voxframe.validators import Integer, Number, checked, listed, shown
@@ -209,13 +209,6 @@ def durations_ms(df: pd.DataFrame, transcripts: pd.DataFrame | None = None) -> p
     return last.combine(known.reindex(last.index), np.fmax)
 
 
-def speakers_of(df: pd.DataFrame) -> pd.Series[str]:
-    """Return the speaker of each row, like `row_speakers`, in the dtype of text columns."""
-    code, names = speaker_codes(df)
-    values = pd.array([*names], dtype=TEXT) if names else pd.array([], dtype=TEXT)
-    return pd.Series(values.take(code) if len(df) else values[:0], index=df.index, name="speaker")
-
-
 def people_of(df: pd.DataFrame) -> pd.Series[str]:
     """Return the person of each row; if it has none, the label with the recording, such as "call · A"."""
     return df["person"].astype(TEXT).fillna(labels_of(df)).rename("person")
@@ -223,7 +216,7 @@ def people_of(df: pd.DataFrame) -> pd.Series[str]:
 
 def labels_of(df: pd.DataFrame) -> pd.Series[str]:
     """Return the speaker of each row with the recording, or else the id of the transcript, such as "call · A"."""
-    return recordings_of(df, distinct=True).fillna("") + " · " + speakers_of(df).fillna("no speaker")
+    return recordings_of(df, distinct=True).fillna("") + " · " + row_speakers(df).fillna("no speaker")
 
 
 def recordings_of(df: pd.DataFrame, *, distinct: bool = False) -> pd.Series[str]:
@@ -289,7 +282,7 @@ def ratio(part: npt.ArrayLike, whole: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
 
 _COMPUTED: dict[str, Callable[[pd.DataFrame], pd.Series[Any]]] = {
-    "speaker": speakers_of,
+    "speaker": row_speakers,
     "person": people_of,
     "recording": recordings_of,
 }

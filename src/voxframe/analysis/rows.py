@@ -253,11 +253,9 @@ def words_in_rows(df: pd.DataFrame) -> pd.Series[int]:
 
 def row_speakers(df: pd.DataFrame) -> pd.Series[str]:
     """Return the speaker of each row: the name, else the label, else "channel" and the channel name, else null."""
-    missing = pd.Series(pd.NA, index=df.index, dtype="string")
-    speaker = df["speaker"].astype("string") if "speaker" in df.columns else missing
-    channel = df["channel"].astype("string") if "channel" in df.columns else missing
-    name = df["speaker_name"].astype("string") if "speaker_name" in df.columns else missing
-    return name.fillna(speaker).fillna("channel " + channel)
+    code, names = speaker_codes(df)
+    values = pd.array(names, dtype=TEXT)
+    return pd.Series(values.take(code) if len(df) else values[:0], index=df.index, name="speaker")
 
 
 def speaker_labels(df: pd.DataFrame) -> pd.Series[str]:

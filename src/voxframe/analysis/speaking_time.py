@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from voxframe._arrow import TEXT, takes_frames
-from voxframe.analysis.grouping import By, durations_ms, key_list, ratio, speakers_of, time_bin, with_keys
+from voxframe.analysis.grouping import By, durations_ms, key_list, ratio, time_bin, with_keys
 from voxframe.analysis.over_time import split_spans
 from voxframe.analysis.rows import (
     LONGEST_SILENCE_MS,
@@ -19,6 +19,7 @@ from voxframe.analysis.rows import (
     keeps_recordings,
     label_names,
     require,
+    row_speakers,
     turns,
     uses,
     with_times,
@@ -249,7 +250,7 @@ def _activity(
 
     A sweep over all starts and ends counts the speakers between each two of them.
     """
-    speaker, _ = pd.factorize(speakers_of(known), use_na_sentinel=False)
+    speaker, _ = pd.factorize(row_speakers(known), use_na_sentinel=False)
     start, end = np.maximum(floats(known["start_ms"]), 0), floats(known["end_ms"])
     usable = np.flatnonzero(end > start)
     order = usable[np.lexsort((start[usable], speaker[usable], code[usable]))]

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, TypeAlias
 
 import voxframe
 from voxframe._arguments import Parser, count, define, folder
-from voxframe._text import quantity
+from voxframe._text import one_line, quantity
 from voxframe.client import command_mode, progress
 from voxframe.errors import (
     AudioError,
@@ -498,8 +498,7 @@ def plain(text: object) -> str:
         >>> plain("a\x1b[31m\tb\n")
         'a[31m b'
     """
-    line = " ".join(str(text).split())
-    return "".join(c for c in line if unicodedata.category(c) not in ("Cc", "Cs") and c not in _TURNING)
+    return "".join(c for c in one_line(str(text)) if c not in _TURNING)
 
 
 def shorten(text: str, width: int) -> str:

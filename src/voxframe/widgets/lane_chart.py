@@ -25,7 +25,6 @@ from voxframe.plots.lanes import (
     Ints,
     kind_of,
     lane_values,
-    one_transcript,
     several_transcripts,
     spans,
 )
@@ -256,7 +255,11 @@ class Timeline(LaneChart):
         if bands is not None:
             require(bands, ("start_ms", "end_ms"), "bands of Timeline")
             require_times(bands)
-            one_transcript(bands, "bands of Timeline")
+            if several_transcripts(bands):
+                raise ValueError(
+                    f"bands of Timeline draws one transcript, the DataFrame has {bands['transcript_id'].nunique()}; "
+                    "pick one, as in df[df['transcript_id'] == id]"
+                )
             titles = next((name for name in ("headline", "label", "text") if name in bands.columns), "start_ms")
             above = pack_bands(bands, titles, "band")
         marks = Marks(
