@@ -23,7 +23,7 @@ import time
 import weakref
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from voxframe.errors import ServiceError, ServiceTimeoutError, VoxframeError
 from voxframe.validators import checked_timeout
@@ -199,14 +199,21 @@ class Portal:
                 "a synchronous call was made on voxframe's own event loop, where it would block itself; "
                 "await its async version, or call it from another thread"
             )
-        begun = _Begun(make)
+        begun, ended = threading.Event(), threading.Event()
+
+        async def work() -> T:
+            begun.set()
+            try:
+                return await make()
+            finally:
+                ended.set()
+
+        future = asyncio.run_coroutine_threadsafe(work(), loop)
         try:
-            loop.call_soon_threadsafe(begun.start, loop)
-            return self._wait(begun.future, timeout)
+            return self._wait(future, timeout)
         except BaseException:
-            if not begun.future.done():
-                loop.call_soon_threadsafe(begun.cancel)
-                begun.ended.wait(_CLEANUP_SECONDS)
+            if future.cancel() and begun.is_set():
+                ended.wait(_CLEANUP_SECONDS)
             raise
 
     async def call(self, make: Make[T]) -> T:
@@ -240,39 +247,6 @@ class Portal:
                 raise ServiceTimeoutError(f"the call took longer than {timeout:g} s")
             if thread is None or not thread.is_alive():
                 raise ServiceError("voxframe's event loop ended during a call; repeat the call")
-
-
-class _Begun(Generic[T]):
-    """A coroutine started from another thread."""
-
-    def __init__(self, make: Make[T]) -> None:
-        self._make = make
-        self._task: asyncio.Task[T] | None = None
-        self.future: concurrent.futures.Future[T] = concurrent.futures.Future()
-        self.ended = threading.Event()
-
-    def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        try:
-            # call_soon_threadsafe runs this in a copy of the caller's context; so does the task.
-            self._task = loop.create_task(self._make())
-        except BaseException as error:  # noqa: BLE001 - passed on to the caller
-            self.future.set_exception(error)
-            self.ended.set()
-        else:
-            self._task.add_done_callback(self._finish)
-
-    def cancel(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-
-    def _finish(self, task: asyncio.Task[T]) -> None:
-        self.ended.set()
-        if task.cancelled():
-            self.future.cancel()
-        elif (error := task.exception()) is not None:
-            self.future.set_exception(error)
-        else:
-            self.future.set_result(task.result())
 
 
 def _started() -> tuple[asyncio.AbstractEventLoop, threading.Thread]:

