@@ -6,13 +6,14 @@ Names are imported when they are first used, so that importing a module of this 
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import lazy_loader
 
 from voxframe.client import progress
 from voxframe.client.progress import in_notebook
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Client", "Transcript", "connect"]
 
-_HOME = {"Client": "client", "Transcript": "transcript"}
+__getattr__, *_ = lazy_loader.attach(__name__, submod_attrs={"client": ["Client"], "transcript": ["Transcript"]})
+
 _noticed = False
 _in_command = False
 
@@ -178,11 +180,3 @@ def _ask_for_key(base_url: str) -> Secret:
     if not typed.strip():
         raise missing
     return Secret(typed)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'voxframe.client' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"voxframe.client.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import re
 import shutil
@@ -41,42 +40,26 @@ class Folder:
     def __init__(self, root: str) -> None:
         self.root = root
         self.files: list[str] = []
-        self.checksums: dict[str, str] = {}
+        self._checksums: dict[str, str] = {}
 
     def open(self, name: str) -> IO[bytes]:
         """Open a file in the directory for writing."""
         self.files.append(name)
         path = Path(self.root, name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        return io.BufferedWriter(_Hashed(path.open("xb"), name, self.checksums))
+        return path.open("xb")
 
     def write(self, name: str, text: str) -> None:
         """Write a text file in the directory, as UTF-8."""
         with self.open(name) as file:
             file.write(text.encode("utf-8", "replace"))
 
-
-class _Hashed(io.RawIOBase):
-    """Writes to a file, and notes the hash of its content when it is closed."""
-
-    def __init__(self, file: IO[bytes], name: str, checksums: dict[str, str]) -> None:
-        self._file, self._name, self._checksums = file, name, checksums
-        self._hash = hashlib.sha256()
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any, /) -> int:
-        self._hash.update(data)
-        return self._file.write(data)
-
-    def close(self) -> None:
-        if not self.closed:
-            try:
-                self._file.close()
-                self._checksums[self._name] = self._hash.hexdigest()
-            finally:
-                super().close()
+    def checksum(self, name: str) -> str:
+        """Return the SHA-256 of a file that is complete."""
+        if name not in self._checksums:
+            with Path(self.root, name).open("rb") as file:
+                self._checksums[name] = _digest(file)
+        return self._checksums[name]
 
 
 def partition_folder(column: str, value: str | None) -> str:

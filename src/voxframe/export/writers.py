@@ -108,7 +108,7 @@ class DataCard:
             about = f"Transcripts of {self.source}" if self.source else "Transcripts"
             into.write(f"{prefix}{CROISSANT}", croissant(name, about, self.license, form, tables, into))
         into.write(card, self.text(name, form, tables))
-        into.write(sums, "".join(f"{digest}  {file}\n" for file, digest in sorted(into.checksums.items())))
+        into.write(sums, "".join(f"{into.checksum(file)}  {file}\n" for file in sorted(into.files)))
 
     def text(self, name: str, form: str, tables: Tables) -> str:
         """Return the card as Markdown.
@@ -255,13 +255,13 @@ def croissant(
     distribution, records = [], []
     for table, (schema, rows, patterns) in tables.items():
         suffix = form if form in _TYPES else "parquet"  # huggingface
-        paths = [path for path in into.checksums if path == f"{table}.{suffix}" or path.startswith(f"{table}/")]
+        paths = [path for path in into.files if path == f"{table}.{suffix}" or path.startswith(f"{table}/")]
         if not rows or not paths:
             continue
         about: dict[str, Any] = {"@id": table, "name": table, "encodingFormat": _TYPES[suffix]}
         kind = "fileObject" if len(paths) == 1 else "fileSet"
         if kind == "fileObject":
-            about |= {"@type": "cr:FileObject", "contentUrl": paths[0], "sha256": into.checksums[paths[0]]}
+            about |= {"@type": "cr:FileObject", "contentUrl": paths[0], "sha256": into.checksum(paths[0])}
         else:
             about |= {"@type": "cr:FileSet", "includes": list(patterns.values())}
         distribution.append(about)

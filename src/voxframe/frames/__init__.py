@@ -1,7 +1,8 @@
 """Convert payloads of the service to the Arrow tables and DataFrames of the data dictionary."""
 
-import importlib
 from typing import TYPE_CHECKING
+
+import lazy_loader
 
 from voxframe.frames.layout import Arrays, as_table, no_rows, uncast_table
 from voxframe.frames.tables import (
@@ -50,11 +51,7 @@ __all__ = [
     "word_match_table",
 ]
 
-
-def __getattr__(name: str) -> object:
-    """Import pandas on first use: processes that only write tables start in a third of the time without it."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(importlib.import_module("voxframe.frames.dataframes"), name)
-    globals()[name] = value
-    return value
+# pandas is imported on first use: processes that only write tables start in a third of the time without it.
+__getattr__, *_ = lazy_loader.attach(
+    __name__, submod_attrs={"dataframes": [name for name in __all__ if name not in globals()]}
+)
