@@ -189,18 +189,14 @@ class Archive:
         """Return tables of one transcript as sent, all made from the same payload, without names of speakers."""
         (view,) = {view_of(name) for name in names}
 
-        def read() -> dict[str, pa.Table] | None:
-            member = self._member(transcript_id, view)
-            located = Located({} if member is None else {transcript_id: member})
-            return None if member is None else {n: assemble(self.files, n, [transcript_id], located) for n in names}
+        def read() -> dict[str, pa.Table]:
+            located = Located()
+            self._locate_sent(view, [transcript_id], located)
+            for _, error in located.bad:
+                raise error
+            return {name: assemble(self.files, name, [transcript_id], located) for name in names}
 
-        tables: Mapping[str, pa.Table] | None = self._steady(read)
-        if tables is None:
-            new = self.make(transcript_id, view)
-            with contextlib.suppress(OSError, CorpusError):  # a corpus on a read-only or full disk can still be read
-                self.write_table(view, new)
-            tables = new.exact_tables()
-        return {name: tables[name] for name in names}
+        return self._steady(read)
 
     def current(self, name: str, transcript_id: str) -> pa.Table:
         """Return one table of one transcript with its edits applied."""

@@ -68,11 +68,17 @@ class Located:
         place = self.members.get(transcript_id) or self.loose.get(transcript_id)
         return None if place is None else place.source
 
-    def rows(self, tables: Tables, name: str) -> dict[str, int]:
-        """Return the number of rows of each transcript that has any in a table, in the order of the files."""
+    def parts(self) -> dict[int, dict[int, str]]:
+        """Return the transcripts of each part, by their positions in it."""
         places: dict[int, dict[int, str]] = {}
         for transcript_id, member in self.members.items():
-            places.setdefault(member.part, {})[member.place] = transcript_id
+            if transcript_id not in self.loose:
+                places.setdefault(member.part, {})[member.place] = transcript_id
+        return places
+
+    def rows(self, tables: Tables, name: str) -> dict[str, int]:
+        """Return the number of rows of each transcript that has any in a table, in the order of the files."""
+        places = self.parts()
         counts = {i: count for i, new in self.loose.items() if (count := new.tables[name].num_rows)}
         for part in sorted(places):
             ids = places[part]
@@ -82,12 +88,9 @@ class Located:
 
     def datasets(self, tables: Tables, name: str) -> list[ds.Dataset]:
         """Return the rows as datasets, to be read later: of files as sent, of files in `current/`, and in memory."""
-        places: dict[bool, dict[int, dict[int, str]]] = {False: {}, True: {}}
-        for transcript_id, member in self.members.items():
-            side = places[tables.is_current(member.part, name)]
-            side.setdefault(member.part, {})[member.place] = transcript_id
-        scans: list[ds.Dataset] = []
-        for is_current, parts in places.items():
+        places, scans = self.parts(), list[ds.Dataset]()
+        for is_current in (False, True):
+            parts = {part: ids for part, ids in places.items() if tables.is_current(part, name) == is_current}
             fragments, is_exact = [], True
             for part, ids in parts.items():
                 layout = tables.groups(part, name)
@@ -122,11 +125,7 @@ def assemble(
 ) -> pa.Table:
     """Return the rows of transcripts in the order of `ids`. `choose` selects rows of a file, and may add columns."""
     stored = TABLES[name].arrow if columns is None else pa.schema([TABLES[name].arrow.field(c) for c in columns])
-    places: dict[int, dict[int, str]] = {}
-    for transcript_id in ids:
-        member = located.members.get(transcript_id)
-        if member is not None and transcript_id not in located.loose:
-            places.setdefault(member.part, {})[member.place] = transcript_id
+    places = located.parts()
     groups = {part: groups_with(tables.groups(part, name), of_part) for part, of_part in places.items()}
 
     def chosen(rows: pa.Table) -> pa.Table:
