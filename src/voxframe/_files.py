@@ -166,8 +166,8 @@ def in_threads(work: Callable[[T], R], items: Iterable[T], threads: int = _THREA
         try:
             if not running:
                 run()
-            for one in running:
-                one.result()
+            for future in running:
+                future.result()
         except BaseException:
             waiting.clear()
             raise

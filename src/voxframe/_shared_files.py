@@ -120,10 +120,12 @@ class ServerFile:
 
     def record(self) -> ServerRecord | None:
         """Return the running server, or None. Call this only while `starting` is held."""
-        found = self._written()
-        if found is None or found.host != platform.node():  # a home directory on a network: its URL leads nowhere here
+        record = self._written()
+        if (
+            record is None or record.host != platform.node()
+        ):  # a home directory on a network: its URL leads nowhere here
             return None
-        return None if self.has_ended() else found
+        return None if self.has_ended() else record
 
     def has_ended(self) -> bool:
         """Return True if no process is the running server. Call this only while `starting` is held."""
@@ -156,8 +158,8 @@ class ServerFile:
 
     def is_of(self, pid: int) -> bool:
         """Return True if the record is of a process, so that commands can find it."""
-        found = self._written()
-        return found is not None and found.pid == pid
+        record = self._written()
+        return record is not None and record.pid == pid
 
     def _written(self) -> ServerRecord | None:
         """Return the record in the file. None if there is none, or if it is damaged or of another version."""

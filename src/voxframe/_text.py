@@ -186,15 +186,15 @@ def split_words(text: str) -> list[str]:
     """
     if text.isascii() or not _UNSPACED.search(text):
         return text.split()
-    found: list[str] = []
+    words: list[str] = []
     for word in text.split():
-        first = len(found)
+        first = len(words)
         for piece in _CLUSTER.findall(word):
-            if len(found) > first and not search_form(piece):
-                found[-1] += piece
+            if len(words) > first and not search_form(piece):
+                words[-1] += piece
             else:
-                found.append(piece)
-    return found
+                words.append(piece)
+    return words
 
 
 def cues(

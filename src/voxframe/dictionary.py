@@ -227,8 +227,8 @@ def describe(table: str | None = None) -> Description:
             f"there is no table {table!r}{nearest(table, [*TABLES, *options])}; the tables are "
             f"{listed(TABLES)}, and voxframe.describe('options') lists the options"
         )
-    found = TABLES[table]
-    return Description(found.name, _notes(found), _COLUMN_HEADS, tuple(_columns(found)))
+    columns_of = TABLES[table]
+    return Description(columns_of.name, _notes(columns_of), _COLUMN_HEADS, tuple(_columns(columns_of)))
 
 
 def describe_option(name: str) -> Description:
@@ -247,8 +247,8 @@ def describe_option(name: str) -> Description:
         return Description(f"option {name}", (), _OPTION_HEADS, (row,))
     notes = tuple(zip(_OPTION_HEADS[1:], row[1:], strict=True))
     if not field.meanings:
-        return Description(f"option {name}", notes, ("value",), tuple((one,) for one in field.choices))
-    rows = tuple((one, field.meanings[one]) for one in field.choices)
+        return Description(f"option {name}", notes, ("value",), tuple((choice,) for choice in field.choices))
+    rows = tuple((choice, field.meanings[choice]) for choice in field.choices)
     return Description(f"option {name}", notes, ("value", "meaning"), rows)
 
 

@@ -95,7 +95,7 @@ def converted(data: bytes, name: str = "", *, carry: bool | None = None) -> byte
         )
         if read is None:
             return data
-        found = read()
+        payloads = read()
     except (ArithmeticError, AttributeError, LookupError, RecursionError, SyntaxError, TypeError, ValueError) as error:
         if isinstance(error, PayloadError):
             raise
@@ -104,12 +104,12 @@ def converted(data: bytes, name: str = "", *, carry: bool | None = None) -> byte
             f"{error}); check that it is complete"
         ) from None
     stem = PurePath(_PACKED.sub("", name)).stem or format_name
-    if format_name in _PROSE and _DOCUMENT.fullmatch(stem) and not has_speech(found):
+    if format_name in _PROSE and _DOCUMENT.fullmatch(stem) and not has_speech(payloads):
         raise PayloadError(
             f"a file named {stem} without speakers and times describes others; rename it if it is a transcript"
         )
-    _warn_of_times([payload for _, payload in found] if isinstance(found, list) else [found], format_name)
-    named = found if isinstance(found, list) else [(stem, found)]
+    _warn_of_times([payload for _, payload in payloads] if isinstance(payloads, list) else [payloads], format_name)
+    named = payloads if isinstance(payloads, list) else [(stem, payloads)]
     named = [(f"{stem}-{own}" if own.isdecimal() and len(named) > 1 else own, payload) for own, payload in named]
     several = [_encoded(payload, f"{own}{_mark(data)}", format_name) for own, payload in named]
     if not several:
@@ -134,9 +134,9 @@ def _warn_of_times(payloads: list[dict[str, Any]], format_name: str) -> None:
         last: dict[Any, int] = {}
         for row in payload.get("utterances") or payload.get("words") or ():
             start, end, channel = row.get("start"), row.get("end"), row.get("channel")
-            known = [time for time in (start, end) if isinstance(time, int) and time < 2**53]
-            count += known != sorted(known) or bool(known and known[0] <= last.get(channel, 0) - _JUMP_MS)
-            last[channel] = known[0] if known else last.get(channel, 0)
+            times = [time for time in (start, end) if isinstance(time, int) and time < 2**53]
+            count += times != sorted(times) or bool(times and times[0] <= last.get(channel, 0) - _JUMP_MS)
+            last[channel] = times[0] if times else last.get(channel, 0)
     if count:
         warnings.warn(
             f"{quantity(count, 'row')} of {format_name} with impossible times (an end before its start, or a jump "
@@ -246,17 +246,17 @@ def _envelope(document: Mapping[str, Any], inner: Mapping[str, Any]) -> dict[str
 
 def _whole(read: Callable[[Any], Any], document: Any, envelope: Mapping[str, Any]) -> Any:
     """Return what a reader makes of a document, with the fields that it did not read, and those of its envelope."""
-    found = read(document)
+    payloads = read(document)
     if names := names_beside({**envelope, **document}):
-        for _, payload in found if isinstance(found, list) else [("", found)]:
+        for _, payload in payloads if isinstance(payloads, list) else [("", payloads)]:
             for row in (*payload["words"], *(payload.get("utterances") or ())):
                 row["speaker"] = names.get(row["speaker"], row["speaker"])
     rest = language_of(envelope) | unread(document, of_item=False)
     if envelope:
         rest["envelope"] = envelope
-    if isinstance(found, list):
-        return [(name, rest | payload) for name, payload in found]
-    return rest | found
+    if isinstance(payloads, list):
+        return [(name, rest | payload) for name, payload in payloads]
+    return rest | payloads
 
 
 def _as_list(data: bytes) -> bytes:

@@ -340,8 +340,8 @@ def takes_options(function: _Function) -> _Function:
         "(audio, *, language_code: 'LanguageCode | None' = 'en_us', l"
     """
     signature = inspect.signature(function)
-    given = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
-    vars(function)["__signature__"] = signature.replace(parameters=[*given, *_parameters()])
+    own_parameters = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    vars(function)["__signature__"] = signature.replace(parameters=[*own_parameters, *_parameters()])
     help_lines = [f"    {name}: {text}" for name, _, _, text in option_rows()]
     function.__doc__ = "\n".join([inspect.cleandoc(function.__doc__ or ""), "", "Options:", *help_lines])
     return function
@@ -420,8 +420,8 @@ def _convert(options: Mapping[str, object]) -> tuple[dict[str, Any], list[str]]:
             body[name] = field.type.convert(value)
         except values.InvalidValueError as e:
             given = "" if field.secret else f", not {values.shown(value)}"
-            more = f"; voxframe.describe({name!r}) lists them" if len(field.choices) > values.MOST_LISTED else ""
-            errors.append(f"{name} {e}{given}{more}")
+            where = f"; voxframe.describe({name!r}) lists them" if len(field.choices) > values.MOST_LISTED else ""
+            errors.append(f"{name} {e}{given}{where}")
     return body, errors + _contradictions(body, options)
 
 

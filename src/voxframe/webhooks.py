@@ -85,15 +85,15 @@ class Notification:
         Raises:
             ServiceError: There is no transcript id or no client, or the request failed.
         """
-        found = client or self._client
-        if found is None:
+        service = client or self._client
+        if service is None:
             raise ServiceError("there is no client; use transcript(client) or webhooks.listen(client=client)")
         if self.transcript_id is None:
             raise ServiceError(
                 f"a notification of {self.status!r} has no transcript id; add a parameter to the webhook URL of each "
                 "job (receiver.options(job='...')) and read it from .params"
             )
-        return found.transcript(self.transcript_id)
+        return service.transcript(self.transcript_id)
 
 
 def parse(
@@ -150,20 +150,20 @@ def verify(headers: Headers, name: str, value: str | Secret) -> bool:
     if isinstance(headers, str | bytes) or not (hasattr(headers, "items") or isinstance(headers, Iterable)):
         raise OptionError(f"headers must be a mapping or pairs of the headers, got {type(headers).__name__}")
     expected = (value.reveal() if isinstance(value, Secret) else value).encode()
-    found = [_bytes(given) for given in _values(headers, name)]
-    if not expected or not found:
+    values = [_bytes(given) for given in _values(headers, name)]
+    if not expected or not values:
         return False
-    return all([hmac.compare_digest(given, expected) for given in found])  # noqa: C419 - constant time: compare all
+    return all([hmac.compare_digest(given, expected) for given in values])  # noqa: C419 - constant time: compare all
 
 
 def _values(headers: Headers, name: str) -> list[Any]:
-    wanted = {name.lower(), "http_" + name.lower().replace("-", "_")}
+    spellings = {name.lower(), "http_" + name.lower().replace("-", "_")}
     pairs = headers.items() if hasattr(headers, "items") else headers
-    found: list[Any] = []
+    values: list[Any] = []
     for key, given in pairs:
-        if _bytes(key).decode("latin-1").lower() in wanted:
-            found += given if isinstance(given, list | tuple) else [given]
-    return found
+        if _bytes(key).decode("latin-1").lower() in spellings:
+            values += given if isinstance(given, list | tuple) else [given]
+    return values
 
 
 def _bytes(text: Any) -> bytes:

@@ -115,15 +115,15 @@ def turn_taking(
     listed = checked("backchannels", backchannels, ListOf(Text(), "words"))
     max_pause_ms = checked("max_pause_ms", max_pause_ms, MILLISECONDS)
     interruption_ms = checked("interruption_ms", interruption_ms, MILLISECONDS)
-    known, names = with_keys(spoken, by, result={*_TURN} - {"transcript_id", "speaker"})
-    known = with_keys(known, "speaker")[0]
-    known["transcript_id"] = known["transcript_id"].astype(TEXT)
-    known["word_count"] = words_in_rows(known)
-    start, end = floats(known["start_ms"]), floats(known["end_ms"])
-    known = known[np.isfinite(start) & np.isfinite(end) & (end >= start)]
-    known = _of_known_speakers(known)
+    rows, names = with_keys(spoken, by, result={*_TURN} - {"transcript_id", "speaker"})
+    rows = with_keys(rows, "speaker")[0]
+    rows["transcript_id"] = rows["transcript_id"].astype(TEXT)
+    rows["word_count"] = words_in_rows(rows)
+    start, end = floats(rows["start_ms"]), floats(rows["end_ms"])
+    rows = rows[np.isfinite(start) & np.isfinite(end) & (end >= start)]
+    rows = _of_known_speakers(rows)
     keep = [name for name in names if name not in {"transcript_id", "speaker"}]
-    spurts = _spurts(known, keep, max_pause_ms)
+    spurts = _spurts(rows, keep, max_pause_ms)
     heard = _acknowledges(spurts["text"], listed)
     floor = _Floor(spurts, heard)
     before, after = floor.before, floor.after
@@ -148,16 +148,16 @@ def _of_known_speakers(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[~(unknown & named)]
 
 
-def _spurts(known: pd.DataFrame, keep: list[str], max_pause_ms: float) -> pd.DataFrame:
+def _spurts(rows: pd.DataFrame, keep: list[str], max_pause_ms: float) -> pd.DataFrame:
     """Join the rows of each speaker with short silences between them, and sort by transcript and start."""
-    code, _ = pd.factorize(known["transcript_id"], use_na_sentinel=False)
-    speaker, _ = pd.factorize(known["speaker"], sort=True, use_na_sentinel=False)
-    order = np.lexsort((floats(known["start_ms"]), speaker, code))
-    known, code, speaker = known.iloc[order], code[order], speaker[order]
-    start, end = floats(known["start_ms"]), floats(known["end_ms"])
+    code, _ = pd.factorize(rows["transcript_id"], use_na_sentinel=False)
+    speaker, _ = pd.factorize(rows["speaker"], sort=True, use_na_sentinel=False)
+    order = np.lexsort((floats(rows["start_ms"]), speaker, code))
+    rows, code, speaker = rows.iloc[order], code[order], speaker[order]
+    start, end = floats(rows["start_ms"]), floats(rows["end_ms"])
     whose = code * (speaker.max(initial=0) + 1) + speaker
     begins = begins_spurt(whose, start, end, max_pause_ms)
-    spurts = _combined(known.assign(_code=code, _who=speaker), np.cumsum(begins), keep)
+    spurts = _combined(rows.assign(_code=code, _who=speaker), np.cumsum(begins), keep)
     order = np.lexsort((-floats(spurts["end_ms"]), floats(spurts["start_ms"]), spurts["_code"]))
     return spurts.iloc[order].reset_index(drop=True)
 
@@ -186,7 +186,7 @@ def _acknowledges(texts: pd.Series[str], backchannels: Iterable[str]) -> npt.NDA
     code, unique = pd.factorize(texts.astype(object))
     short = [len(text) <= 60 and text.count(" ") < _LONGEST_BACKCHANNEL for text in unique]
     tokens = [spoken_words(text) if brief else [] for text, brief in zip(unique, short, strict=True)]
-    fits = np.array([bool(given) and set(given) <= words for given in tokens], bool)
+    fits = np.array([bool(parts) and set(parts) <= words for parts in tokens], bool)
     return fits[code] if len(fits) else np.zeros(len(texts), bool)
 
 
@@ -237,19 +237,21 @@ def _joined(spurts: pd.DataFrame, floor: _Floor, heard: npt.NDArray[np.bool_], k
     first = turns.index.to_numpy()
     previous = np.where(before[first] >= 0, group[before[first]], -1)
     offset = floats(spurts["start_ms"])[first] - floor.reach[first]
-    taken = np.select([previous < 0, offset > 0, offset < 0], ["start", "gap", "overlap"], "latch").astype(object)
-    kind = np.where(heard[first], "backchannel", np.where(takes[first], taken, "within"))
+    how = np.select([previous < 0, offset > 0, offset < 0], ["start", "gap", "overlap"], "latch").astype(object)
+    kind = np.where(heard[first], "backchannel", np.where(takes[first], how, "within"))
     number = turns.groupby("_code").cumcount()
     place = pd.Series(np.arange(len(turns)), index=first)
     holder = place.reindex(previous).to_numpy(np.float64)
     asked = turns["text"].str.rstrip().str.endswith("?").to_numpy(bool)
     at = np.where(np.isnan(holder), -1, holder).astype(np.intp)
-    some = len(turns) > 0
+    any_turn = len(turns) > 0
     turns["kind"] = pd.array(kind, dtype=TEXT)
     turns["offset_ms"] = pd.Series(offset, index=first).astype("Int64")
-    turns["previous_idx"] = pd.array(np.where(at >= 0, number.to_numpy()[at], np.nan) if some else [], dtype="Int64")
+    turns["previous_idx"] = pd.array(
+        np.where(at >= 0, number.to_numpy()[at], np.nan) if any_turn else [], dtype="Int64"
+    )
     turns["previous_speaker"] = turns["speaker"].array.take(at, allow_fill=True)
-    turns["after_question"] = (at >= 0) & asked[at] if some else np.zeros(0, bool)
+    turns["after_question"] = (at >= 0) & asked[at] if any_turn else np.zeros(0, bool)
     turns.insert(1, "turn_idx", number.astype("int64"))
     return turns.reset_index(drop=True)
 
@@ -294,9 +296,9 @@ def turn_statistics(spoken: pd.DataFrame, by: By = ("transcript_id", "speaker"),
         [['A', 1, 0.5, nan], ['B', 1, 1.0, 200.0]]
     """
     require(spoken, _NEEDED, "turn_statistics")
-    given = key_list(by)
-    _, names = with_keys(spoken, given, result=_STATISTICS)
-    table = turn_taking(spoken, given, **options)
+    keys = key_list(by)
+    _, names = with_keys(spoken, keys, result=_STATISTICS)
+    table = turn_taking(spoken, keys, **options)
     of = {kind: table["kind"] == kind for kind in ("within", "backchannel", "overlap")}
     took = ~of["within"] & ~of["backchannel"]
     transfer, length = table["kind"].isin(TRANSFERS), (table["end_ms"] - table["start_ms"]) / 1000
@@ -317,20 +319,20 @@ def turn_statistics(spoken: pd.DataFrame, by: By = ("transcript_id", "speaker"),
     rows = rows.astype({name: "int64" for name in rows.columns if rows[name].dtype.kind == "b"})
     reduced = {"mean_turn_s": "mean", "longest_turn_s": "max", "median_offset_ms": "median", "response_ms": "median"}
     groups = rows.groupby(names, dropna=False, sort=True) if names else rows.groupby(lambda _: 0)
-    found = groups.agg({name: reduced.get(name, "sum") for name in rows.columns if name not in names})
+    result = groups.agg({name: reduced.get(name, "sum") for name in rows.columns if name not in names})
     longest = rows.sort_values("longest_turn_s", ascending=False, kind="stable").groupby(groups.ngroup()).head(1)
     longest_start = pd.Series(table["start_ms"].loc[longest.index].array, index=groups.ngroup().loc[longest.index])
-    found["longest_start_ms"] = longest_start.sort_index().astype("Int64").array
-    found["longest_start_ms"] = found["longest_start_ms"].where(found["longest_turn_s"].notna())
+    result["longest_start_ms"] = longest_start.sort_index().astype("Int64").array
+    result["longest_start_ms"] = result["longest_start_ms"].where(result["longest_turn_s"].notna())
     # If an engine gives every moment to one speaker, a transcript shows no overlap, and interruptions are unknown.
     shows = (of["overlap"] | of["within"]).groupby(table["transcript_id"], dropna=False).transform("any")
-    base = (transfer & shows).astype("int64").groupby(groups.ngroup()).sum().set_axis(found.index)
-    found["transfer_overlap_share"] = ratio(found["overlaps"], found["transfers"])
-    found["interruption_share"] = ratio(found["interruptions"], base)
+    base = (transfer & shows).astype("int64").groupby(groups.ngroup()).sum().set_axis(result.index)
+    result["transfer_overlap_share"] = ratio(result["overlaps"], result["transfers"])
+    result["interruption_share"] = ratio(result["interruptions"], base)
     showing = table["transcript_id"].where(shows).groupby(groups.ngroup()).nunique()
-    found["interruption_recordings"] = showing.reindex(range(len(found)), fill_value=0).astype("int64").array
-    found = found.reset_index(drop=not names)
-    return found[[*names, *_STATISTICS]]
+    result["interruption_recordings"] = showing.reindex(range(len(result)), fill_value=0).astype("int64").array
+    result = result.reset_index(drop=not names)
+    return result[[*names, *_STATISTICS]]
 
 
 @takes_frames
@@ -369,8 +371,8 @@ def turn_matrix(spoken: pd.DataFrame, by: By = "transcript_id", *, of: str = "sp
         [['A', 'B', 1], ['B', 'A', 1]]
     """
     require(spoken, _NEEDED, "turn_matrix")
-    given = key_list(by, ("previous", "following", "transfers", "interruptions", "transfer_share", "median_offset_ms"))
-    keys = [key if isinstance(key, str) else str(key.name or "group") for key in given]
+    groups = key_list(by, ("previous", "following", "transfers", "interruptions", "transfer_share", "median_offset_ms"))
+    keys = [key if isinstance(key, str) else str(key.name or "group") for key in groups]
     if of in keys:
         raise OptionError(f"by= cannot contain {of!r}, the column whose values follow each other (of=)")
     if of == "speaker" and not {"transcript_id", "recording"} & {*keys} and spoken["transcript_id"].nunique() > 1:
@@ -378,13 +380,13 @@ def turn_matrix(spoken: pd.DataFrame, by: By = "transcript_id", *, of: str = "sp
             "speakers of different recordings are different people; group by recording too, or use of= with a "
             "column that means the same in all recordings, such as speaker_name or a role"
         )
-    table = turn_taking(spoken, [*given, of], **options)
+    table = turn_taking(spoken, [*groups, of], **options)
     holder = table[["transcript_id", "turn_idx", of]].rename(columns={"turn_idx": "previous_idx", of: "previous"})
     holder["previous_idx"] = holder["previous_idx"].astype("Int64")
     table = table.merge(holder, how="left", on=["transcript_id", "previous_idx"]).rename(columns={of: "following"})
     table = table.assign(_group=table.groupby(keys, dropna=False, sort=True).ngroup() if keys else 0)
-    found = table[table["kind"].isin(TRANSFERS)]
-    counts = found.groupby(["_group", "previous", "following"]).agg(
+    transfers = table[table["kind"].isin(TRANSFERS)]
+    counts = transfers.groupby(["_group", "previous", "following"]).agg(
         transfers=("kind", "size"), interruptions=("interruption", "sum"), median_offset_ms=("offset_ms", "median")
     )
     people = {group: sorted(rows["following"].dropna().unique()) for group, rows in table.groupby("_group")}

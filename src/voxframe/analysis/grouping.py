@@ -40,9 +40,9 @@ class Calendar(str):
         """Check that the Grouper has a column."""
         if not isinstance(getattr(grouper, "key", None), str):
             raise OptionError('a Grouper needs the column of a date, such as pd.Grouper(key="day", freq="W")')
-        made = super().__new__(cls, grouper.key)
-        made.grouper = grouper
-        return made
+        column = super().__new__(cls, grouper.key)
+        column.grouper = grouper
+        return column
 
     def __getnewargs__(self) -> tuple[pd.Grouper]:  # type: ignore[override]  # of str: its text
         return (self.grouper,)
@@ -53,7 +53,7 @@ def key_list(by: By, result: Collection[str] = ()) -> list[str | pd.Series[Any]]
     if by is None:
         return []
     is_one = isinstance(by, str | bytes | pd.Series | pd.Grouper) or not isinstance(by, Iterable)
-    found: list[str | pd.Series[Any]] = []
+    groups: list[str | pd.Series[Any]] = []
     names = set[str]()
     keys: Iterable[Any] = [by] if is_one else by  # type: ignore[assignment]  # mypy knows no Grouper
     for key in keys:
@@ -64,11 +64,11 @@ def key_list(by: By, result: Collection[str] = ()) -> list[str | pd.Series[Any]]
         if (name := key.name if isinstance(key, pd.Series) else key) in result:
             raise OptionError(f"the measure has a column {name!r} of its own; rename yours to group by it")
         if isinstance(key, pd.Series):
-            found.append(key)
+            groups.append(key)
         elif key not in names:
             names.add(key)
-            found.append(key)
-    return found
+            groups.append(key)
+    return groups
 
 
 def time_bin(key: object) -> dict[str, Any] | None:
@@ -80,38 +80,38 @@ def time_bin(key: object) -> dict[str, Any] | None:
     """
     if key in ("minute", "tenth"):
         return {"window_s": 60} if key == "minute" else {"parts": 10}
-    found = _BIN.match(key) if isinstance(key, str) else None
-    return {"window_s": float(found[1]) * _UNITS[found[2]]} if found and float(found[1]) > 0 else None
+    match = _BIN.match(key) if isinstance(key, str) else None
+    return {"window_s": float(match[1]) * _UNITS[match[2]]} if match and float(match[1]) > 0 else None
 
 
 def bin_keys(df: pd.DataFrame, by: By) -> list[str]:
     """Return the time bins among the groups. A column of the same name goes first."""
-    given = key_list(by)
-    return [key for key in given if isinstance(key, str) and key not in df.columns and time_bin(key)]
+    groups = key_list(by)
+    return [key for key in groups if isinstance(key, str) and key not in df.columns and time_bin(key)]
 
 
 def group_columns(
     df: pd.DataFrame, by: By, computed: Mapping[str, Callable[[pd.DataFrame], pd.Series[Any]]]
 ) -> list[pd.Series[Any]]:
     """Return groups as columns: a column, a Series, or a key that `computed` makes from the rows."""
-    given = key_list(by)
-    found = []
-    for key in given:
+    groups = key_list(by)
+    columns = []
+    for key in groups:
         if isinstance(key, pd.Series):
-            found.append(key.reindex(df.index).rename(str(key.name or "group")))
+            columns.append(key.reindex(df.index).rename(str(key.name or "group")))
         elif isinstance(key, Calendar) or (key in PERIODS and key not in df.columns):
-            found.append(periods(df, key))
+            columns.append(periods(df, key))
         elif key in df.columns and not (key in ("speaker", "person") and key in computed):
-            found.append(df[key])
+            columns.append(df[key])
         elif key in computed and _NEEDED.get(key) in (None, *df.columns):
-            found.append(computed[key](df).rename(key))
+            columns.append(computed[key](df).rename(key))
         else:
             names = [str(name) for name in dict.fromkeys([*computed, *df.columns]) if name != key]
             raise OptionError(
                 f"cannot group by {key!r}; choose from {listed(names)}, or read the table with "
                 f"metadata={key!r}, or merge it into the DataFrame"
             )
-    return found
+    return columns
 
 
 def periods(df: pd.DataFrame, key: str) -> pd.Series[Any]:
@@ -132,8 +132,8 @@ def periods(df: pd.DataFrame, key: str) -> pd.Series[Any]:
         )
     dates = _dates(df[dated[0]])
     local = dates.dt.tz_localize(None) if dates.dt.tz is not None else dates
-    found: pd.Series[Any] = local.dt.to_period(PERIODS[key]).dt.start_time.rename(key)
-    return found
+    starts: pd.Series[Any] = local.dt.to_period(PERIODS[key]).dt.start_time.rename(key)
+    return starts
 
 
 def _has_dates(column: pd.Series[Any]) -> bool:
@@ -180,16 +180,16 @@ def with_keys(
     Raises:
         OptionError: There is no such column, or it has the name of a column of the result.
     """
-    given = key_list(by, result)
-    names = [key for key in given if isinstance(key, str)]
+    groups = key_list(by, result)
+    names = [key for key in groups if isinstance(key, str)]
     if "speaker" in names and "transcript_id" in df.columns and "transcript_id" not in names:
-        given = ["transcript_id", *given]
-    timed = bin_keys(df, given)
+        groups = ["transcript_id", *groups]
+    timed = bin_keys(df, groups)
     bins = {key: partial(_bin_number, key=key) for key in ("minute", "5min", "tenth", *timed)}
     computed: dict[str, Callable[[pd.DataFrame], pd.Series[Any]]] = {**_COMPUTED, **bins}
-    found = group_columns(df, [key for key in given if not split or not _among(key, timed)], computed)
-    columns = {str(key.name): key for key in found}
-    names = [key if isinstance(key, str) else str(key.name or "group") for key in given]
+    values = group_columns(df, [key for key in groups if not split or not _among(key, timed)], computed)
+    columns = {str(key.name): key for key in values}
+    names = [key if isinstance(key, str) else str(key.name or "group") for key in groups]
     return df.assign(**columns), names
 
 
@@ -205,8 +205,8 @@ def durations_ms(df: pd.DataFrame, transcripts: pd.DataFrame | None = None) -> p
         return last
     require(transcripts, ("transcript_id", "audio_duration_s"), "the table transcripts")
     seconds = pd.Series(floats(transcripts["audio_duration_s"]), index=transcripts.index)
-    known = 1000 * seconds.groupby(transcripts["transcript_id"]).max()
-    return last.combine(known.reindex(last.index), np.fmax)
+    lengths = 1000 * seconds.groupby(transcripts["transcript_id"]).max()
+    return last.combine(lengths.reindex(last.index), np.fmax)
 
 
 def people_of(df: pd.DataFrame) -> pd.Series[str]:
@@ -222,12 +222,12 @@ def labels_of(df: pd.DataFrame) -> pd.Series[str]:
 def recordings_of(df: pd.DataFrame, *, distinct: bool = False) -> pd.Series[str]:
     """Return the recording of each row or the id of its transcript; another one for each transcript if `distinct`."""
     if "transcript_id" not in df.columns:
-        own = df["recording"] if "recording" in df.columns else pd.Series(index=df.index)
-        return own.astype(TEXT)
+        column = df["recording"] if "recording" in df.columns else pd.Series(index=df.index)
+        return column.astype(TEXT)
     code, values = pd.factorize(df["transcript_id"])
     ids = list(values)
-    known = known_names(ids, df)
-    names = distinct_names(ids, df) if distinct else [known.get(one, one) for one in ids]
+    name_of = known_names(ids, df)
+    names = distinct_names(ids, df) if distinct else [name_of.get(id_, id_) for id_ in ids]
     texts = pd.array([*names, None], dtype=TEXT)  # the last one is for rows without an id
     return pd.Series(texts.take(code), index=df.index, name="recording")
 
@@ -270,15 +270,15 @@ def relative_time(df: pd.DataFrame, transcripts: pd.DataFrame | None = None) -> 
     """
     require(df, ("transcript_id", "start_ms", "end_ms"), "relative_time")
     lengths = durations_ms(df, transcripts)
-    whole = lengths.reindex(df["transcript_id"]).to_numpy(np.float64)
+    length = lengths.reindex(df["transcript_id"]).to_numpy(np.float64)
     middle = (floats(df["start_ms"]) + floats(df["end_ms"])) / 2
-    return pd.Series(ratio(middle, whole), index=df.index, name="relative_time")
+    return pd.Series(ratio(middle, length), index=df.index, name="relative_time")
 
 
-def ratio(part: npt.ArrayLike, whole: npt.ArrayLike) -> npt.NDArray[np.float64]:
+def ratio(part: npt.ArrayLike, total: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Divide, with NaN if the denominator is 0."""
-    part, whole = np.asarray(part, np.float64), np.asarray(whole, np.float64)
-    return part / np.where(whole > 0, whole, np.nan)
+    part, total = np.asarray(part, np.float64), np.asarray(total, np.float64)
+    return part / np.where(total > 0, total, np.nan)
 
 
 _COMPUTED: dict[str, Callable[[pd.DataFrame], pd.Series[Any]]] = {
@@ -327,8 +327,8 @@ class Bootstrap:
         ends = []
         for size, sums in zip(self.units, self.samples, strict=True):
             values = statistic(sums)
-            known = size > 1 and not np.isnan(values).all()
-            ends.append(np.nanquantile(values, self.tails).tolist() if known else [np.nan, np.nan])
+            has_interval = size > 1 and not np.isnan(values).all()
+            ends.append(np.nanquantile(values, self.tails).tolist() if has_interval else [np.nan, np.nan])
         return np.array(ends, np.float64).reshape(-1, 2).T
 
     def share(self, condition: Callable[[Sums], npt.NDArray[np.bool_]]) -> npt.NDArray[np.float64]:
@@ -409,16 +409,16 @@ def rates(
     """
     require(table, (numerator, denominator, resample), "rates")
     per = checked("per", per, Number(0))
-    known, names = with_keys(table, by, result=(numerator, denominator, "units", "rate", "low", "high"))
-    known = known.dropna(subset=[numerator, denominator])
-    keys = [known[name] for name in names]
-    counts = pd.DataFrame({name: floats(known[name]) for name in (numerator, denominator)}, index=known.index)
-    drawn = Bootstrap(counts, keys, known[resample], resamples=resamples, level=level, seed=seed)
-    found = summed(counts, keys)
-    found.insert(len(names), "units", drawn.units)
-    found["rate"] = per * ratio(found[numerator], found[denominator])
-    found["low"], found["high"] = drawn.interval(lambda sums: per * ratio(sums[numerator], sums[denominator]))
-    return found
+    rows, names = with_keys(table, by, result=(numerator, denominator, "units", "rate", "low", "high"))
+    rows = rows.dropna(subset=[numerator, denominator])
+    keys = [rows[name] for name in names]
+    counts = pd.DataFrame({name: floats(rows[name]) for name in (numerator, denominator)}, index=rows.index)
+    drawn = Bootstrap(counts, keys, rows[resample], resamples=resamples, level=level, seed=seed)
+    result = summed(counts, keys)
+    result.insert(len(names), "units", drawn.units)
+    result["rate"] = per * ratio(result[numerator], result[denominator])
+    result["low"], result["high"] = drawn.interval(lambda sums: per * ratio(sums[numerator], sums[denominator]))
+    return result
 
 
 @takes_frames
@@ -470,11 +470,11 @@ def compare_groups(
     """
     require(table, (value,), "compare_groups")
     resamples, tails, random = _sampling(resamples, level, seed)
-    if len(found := group_columns(table, group, {})) != 1:
+    if len(group_keys := group_columns(table, group, {})) != 1:
         raise OptionError(f"group must be one column or one Series, got {shown(group)}")
-    keys, values = found[0], pd.Series(floats(table[value]), index=table.index)
-    kept = values.notna() & keys.notna()
-    groups = {str(name): floats(rows) for name, rows in values[kept].groupby(keys[kept], sort=True)}
+    keys, values = group_keys[0], pd.Series(floats(table[value]), index=table.index)
+    complete = values.notna() & keys.notna()
+    groups = {str(name): floats(rows) for name, rows in values[complete].groupby(keys[complete], sort=True)}
     rows = [(a, b, *_compared(groups[a], groups[b], random, resamples, tails)) for a, b in combinations(groups, 2)]
     columns = "group_a group_b n_a n_b mean_a mean_b difference low high hedges_g cliffs_delta".split()
     dtypes = (

@@ -89,10 +89,10 @@ def annotate(
         raise OptionError(f"prefix must be a text, got {shown(prefix)}")
     twice = {"recording"} & {*spans.columns} if "transcript_id" in keys else set()
     usual = [name for name in others.columns if name not in {"start_ms", "end_ms", "extra", *keys, *twice}]
-    given = usual if columns is None else name_list(columns, "columns to add")
-    require(others, tuple(given), "annotate")
-    if taken := [prefix + name for name in given if prefix + name in spans.columns]:
-        raise OptionError(f"both DataFrames have the column {taken[0]!r}; choose columns=[...], or pass a prefix=")
+    names = usual if columns is None else name_list(columns, "columns to add")
+    require(others, tuple(names), "annotate")
+    if clashes := [prefix + name for name in names if prefix + name in spans.columns]:
+        raise OptionError(f"both DataFrames have the column {clashes[0]!r}; choose columns=[...], or pass a prefix=")
     # Transcripts follow each other on one axis, so that one sorted array serves all of them.
     starts, ends, low, high = _one_axis(spans, others, keys)
     row, other, shared = _pairs(starts, ends, low, high, rule)
@@ -100,14 +100,14 @@ def annotate(
         alone = np.setdiff1d(np.arange(len(spans)), row)
         row, other = np.r_[row, alone], np.r_[other, np.full(len(alone), -1)]
         order = np.lexsort((np.r_[low, np.inf][other], row))
-        found, other = spans.iloc[row[order]], other[order]
+        rows, other = spans.iloc[row[order]], other[order]
         extra = {"overlap_ms": np.r_[shared, np.full(len(alone), np.nan)][order]}
     else:
         best = np.full(len(spans), -1)
         best[row] = other
-        found, other, extra = spans, best, {}
-    added: dict[str, Any] = {prefix + name: _taken(others[name], other) for name in given}
-    table: pd.DataFrame = found.assign(**added, **extra)
+        rows, other, extra = spans, best, {}
+    added: dict[str, Any] = {prefix + name: _taken(others[name], other) for name in names}
+    table: pd.DataFrame = rows.assign(**added, **extra)
     return table
 
 
@@ -121,15 +121,15 @@ def _taken(column: pd.Series[Any], rows: _Ints) -> Any:
 def _one_axis(spans: pd.DataFrame, others: pd.DataFrame, keys: list[str]) -> tuple[_Floats, _Floats, _Floats, _Floats]:
     """Return starts and ends of both on one axis on which recordings follow each other; NaN if unknown."""
     start, end = (np.concatenate([floats(df[name]) for df in (spans, others)]) for name in ("start_ms", "end_ms"))
-    known = np.isfinite(start) & np.isfinite(end) & (end >= start)
+    valid = np.isfinite(start) & np.isfinite(end) & (end >= start)
     code = np.zeros(len(start), np.intp)
     for key in keys:
         codes, values = pd.factorize(pd.concat([spans[key], others[key]], ignore_index=True), use_na_sentinel=False)
         code = code * len(values) + codes
-    low = start[known].min(initial=0.0)
-    length = end[known].max(initial=0.0) - low + 1
+    low = start[valid].min(initial=0.0)
+    length = end[valid].max(initial=0.0) - low + 1
     code = pd.factorize(code)[0] if len(keys) > 1 else code  # keep the axis short, so that times stay exact
-    place = np.where(known, code * length - low, np.nan)
+    place = np.where(valid, code * length - low, np.nan)
     start, end, count = start + place, end + place, len(spans)
     return start[:count], end[:count], start[count:], end[count:]
 
@@ -143,7 +143,7 @@ def _pairs(start: _Floats, end: _Floats, low: _Floats, high: _Floats, rule: str)
     if (np.diff(start[rows]) < 0).any():
         rows = rows[np.argsort(start[rows], kind="stable")]
     begins, reach = start[rows], np.maximum.accumulate(end[rows])
-    found: list[tuple[_Ints, _Ints, _Floats]] = [(rows[:0], rows[:0], start[:0])]
+    pairs: list[tuple[_Ints, _Ints, _Floats]] = [(rows[:0], rows[:0], start[:0])]
     best, score = np.full(len(start), -1), np.full(len(start), -np.inf)
     for n in range(int(layer.max(initial=-1)) + 1):
         of = usable[layer == n]  # sorted, and no two overlap
@@ -154,7 +154,7 @@ def _pairs(start: _Floats, end: _Floats, low: _Floats, high: _Floats, rule: str)
         for part in (near[at : at + _CHUNK] for at in range(0, len(near), _CHUNK)):
             row, place, shared = _meetings(part, start[part], end[part], left, right, rule)
             if rule == "all":
-                found.append((row, of[place], shared))
+                pairs.append((row, of[place], shared))
                 continue
             before = best[row]
             better = (before < 0) | (shared > score[row])
@@ -162,7 +162,7 @@ def _pairs(start: _Floats, end: _Floats, low: _Floats, high: _Floats, rule: str)
             better[tied] = left[place[tied]] < low[before[tied]]
             best[row[better]], score[row[better]] = of[place[better]], shared[better]
     if rule == "all":
-        row, other, common = (np.concatenate(side) for side in zip(*found, strict=True))
+        row, other, common = (np.concatenate(side) for side in zip(*pairs, strict=True))
         return row, other, common
     row = np.flatnonzero(best >= 0)
     return row, best[row], score[row]
@@ -186,8 +186,8 @@ def _meetings(
         return row[inside], place, left[place]
     first = np.searchsorted(right, start, "right")
     last = np.searchsorted(left, np.maximum(end, np.nextafter(start, np.inf)), "left")
-    one, several = np.flatnonzero(last - first == 1), np.flatnonzero(last - first > 1)
-    at, place = one, first[one]
+    single, several = np.flatnonzero(last - first == 1), np.flatnonzero(last - first > 1)
+    at, place = single, first[single]
     if len(several):
         count = last[several] - first[several]
         again, places = np.repeat(several, count), _ranges(first[several], count)
@@ -275,18 +275,18 @@ def split_spans(
         parts = checked("parts", parts, Integer(1))
         step = durations_ms(spans, transcripts).reindex(spans["transcript_id"]).to_numpy(np.float64) / parts
     step = np.broadcast_to(np.maximum(step, 1e-9), start.shape)
-    known = np.flatnonzero(np.isfinite(start) & np.isfinite(end) & (end >= start))
-    start, end, step = start[known], end[known], step[known]
+    valid = np.flatnonzero(np.isfinite(start) & np.isfinite(end) & (end >= start))
+    start, end, step = start[valid], end[valid], step[valid]
     top = np.inf if parts is None else parts - 1
     first = np.minimum(np.floor(start / step + 1e-9), top)
     last = np.maximum(np.minimum(np.ceil(end / step - 1e-9) - 1, top), first)
     count = (last - first).astype(np.intp) + 1
-    row = np.repeat(np.arange(len(known)), count)
+    row = np.repeat(np.arange(len(valid)), count)
     piece = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
     place = first[row] + piece
     left = np.maximum(start[row], np.where(piece == 0, start[row], place * step[row]))
     right = np.where(piece == count[row] - 1, end[row], (place + 1) * step[row])
-    return spans.iloc[known[row]].assign(
+    return spans.iloc[valid[row]].assign(
         start_ms=np.rint(left).astype(np.int64),
         end_ms=np.rint(right).astype(np.int64),
         bin_idx=place.astype(np.int64),
@@ -437,12 +437,12 @@ def _windows(
     step = window_s if step_s is None else checked("step_s", step_s, WINDOW_S)
     if window_s < step or abs(window_s / step - round(window_s / step)) > 1e-9:
         raise OptionError(f"window_s must be a multiple of step_s, got {window_s!r} and {step!r}")
-    width, given = round(window_s / step), key_list(by)
-    has_id = any(isinstance(key, str) and key in ("transcript_id", "speaker") for key in given)
-    given = given if has_id else ["transcript_id", *given]
-    known, names = with_keys(rows, given)
-    group = known.groupby(names, dropna=False, sort=True).ngroup().to_numpy()
-    keys = known.iloc[np.unique(group, return_index=True)[1]][names].reset_index(drop=True)
+    width, groups = round(window_s / step), key_list(by)
+    has_id = any(isinstance(key, str) and key in ("transcript_id", "speaker") for key in groups)
+    groups = groups if has_id else ["transcript_id", *groups]
+    keyed, names = with_keys(rows, groups)
+    group = keyed.groupby(names, dropna=False, sort=True).ngroup().to_numpy()
+    keys = keyed.iloc[np.unique(group, return_index=True)[1]][names].reset_index(drop=True)
     length = durations_ms(rows, transcripts).reindex(keys["transcript_id"]).to_numpy(np.float64)
     bins = np.maximum(np.ceil(length / (1000 * step) - 1e-9), 1).astype(np.intp)
     if bins.sum() > _MOST_WINDOWS:
@@ -472,7 +472,7 @@ def _windows(
     table: pd.DataFrame = keys.iloc[at].reset_index(drop=True)
     table["start_ms"], table["end_ms"] = np.rint(start).astype(np.int64), np.rint(end).astype(np.int64)
     measured = measures(rolled, (end - start) / 1000)
-    key_list(given, {"start_ms", "end_ms", *measured})  # refuses a group that they would overwrite
+    key_list(groups, {"start_ms", "end_ms", *measured})  # refuses a group that they would overwrite
     return table.assign(**measured)
 
 
@@ -513,25 +513,25 @@ def label_shares(
     """
     require(labels, ("transcript_id", "label", "start_ms", "end_ms"), "label_shares")
     require_words(words, ("transcript_id", "text", "start_ms", "end_ms"), "label_shares")
-    known, names = with_keys(words, by, result=("label", "words", "word_share", "strength"))
-    keys = [pd.Series(known[name].array, name=name) for name in names] or [pd.Series(0, range(len(known)), name="all")]
+    keyed, names = with_keys(words, by, result=("label", "words", "word_share", "strength"))
+    keys = [pd.Series(keyed[name].array, name=name) for name in names] or [pd.Series(0, range(len(keyed)), name="all")]
     group = pd.DataFrame({key.name: key for key in keys}).groupby([k.name for k in keys], dropna=False, sort=True)
     number = group.ngroup().to_numpy()
     middle = (floats(words["start_ms"]) + floats(words["end_ms"])) / 2
     points = pd.DataFrame({"transcript_id": words["transcript_id"].array, "start_ms": middle, "end_ms": middle})
     strength = next((name for name in ("severity", "relevance", "confidence") if name in labels.columns), None)
-    given = labels[["transcript_id", "start_ms", "end_ms", "label"]].assign(
+    label_rows = labels[["transcript_id", "start_ms", "end_ms", "label"]].assign(
         strength=floats(labels[strength]) if strength else np.nan
     )
     count = words_in_rows(words).to_numpy(np.int64)
     points = points.assign(word=range(len(words)), words=count, group=number)
-    pairs = annotate(points, given, rule="all").dropna(subset="label")
+    pairs = annotate(points, label_rows, rule="all").dropna(subset="label")
     pairs = pairs.drop_duplicates(["word", "label"])  # segments of one label can overlap
-    found = pairs.groupby(["group", "label"], sort=True).agg(words=("words", "sum"), strength=("strength", "mean"))
-    found = found.reset_index()
-    found.insert(3, "word_share", ratio(found["words"], np.bincount(number, count)[found["group"].to_numpy()]))
+    shares = pairs.groupby(["group", "label"], sort=True).agg(words=("words", "sum"), strength=("strength", "mean"))
+    shares = shares.reset_index()
+    shares.insert(3, "word_share", ratio(shares["words"], np.bincount(number, count)[shares["group"].to_numpy()]))
     firsts = np.unique(number, return_index=True)[1]
-    heads: Sequence[Any] = [key.iloc[firsts[found["group"].to_numpy()]].reset_index(drop=True) for key in keys]
-    parts = [*(heads if names else []), found.drop(columns="group").astype({"label": TEXT})]
+    heads: Sequence[Any] = [key.iloc[firsts[shares["group"].to_numpy()]].reset_index(drop=True) for key in keys]
+    parts = [*(heads if names else []), shares.drop(columns="group").astype({"label": TEXT})]
     table: pd.DataFrame = pd.concat(parts, axis=1)
     return table

@@ -89,8 +89,8 @@ def uses(
             if _IS_RUNNING.get():
                 return function(*args, **options)
             with as_a_part():
-                found = function(*args, **options)
-            is_empty = isinstance(found, pd.DataFrame) and found.empty
+                result = function(*args, **options)
+            is_empty = isinstance(result, pd.DataFrame) and result.empty
             tables = [value for value in (*args, *options.values()) if isinstance(value, pd.DataFrame)]
             why = _left_out(tables, columns, (*columns, *needs), is_empty=is_empty)
             if is_empty and not why and empty and any(map(len, tables)):
@@ -101,7 +101,7 @@ def uses(
                 why += _shared_times(tables)
             for reason in why:
                 warnings.warn(f"{function.__name__}: {reason}", stacklevel=caller())
-            return found
+            return result
 
         return with_warning
 
@@ -169,13 +169,13 @@ def distinct_names(ids: Sequence[str | None], *tables: pd.DataFrame | None) -> l
         >>> distinct_names(["a1", "b2", "c3", "d4"], rows)
         ['call-a1', 'call-b2', 'talk', 'd4']
     """
-    known = known_names(ids, *tables)
-    names = [known.get(id_, id_) for id_ in ids]
+    name_of = known_names(ids, *tables)
+    names = [name_of.get(id_, id_) for id_ in ids]
     shared = set[Any]()
     for chars in (_ID_CHARS, None):
         shared |= repeated(names)
         names = [
-            f"{known[id_]}-{id_[:chars]}" if id_ in known and id_ is not None and name in shared else name
+            f"{name_of[id_]}-{id_[:chars]}" if id_ in name_of and id_ is not None and name in shared else name
             for id_, name in zip(ids, names, strict=True)
         ]
     return names
@@ -272,12 +272,12 @@ def label_names(df: pd.DataFrame) -> dict[Any, Any] | None:
     """
     if "speaker_name" not in df.columns or df["speaker_name"].isna().all():
         return None
-    code, found = speaker_codes(_unnamed(df))
-    given = pd.DataFrame({"label": code, "name": df["speaker_name"].to_numpy(object)}).dropna()
-    counts = given.groupby(["label", "name"]).size().sort_values(ascending=False, kind="stable").reset_index()
+    code, labels = speaker_codes(_unnamed(df))
+    named = pd.DataFrame({"label": code, "name": df["speaker_name"].to_numpy(object)}).dropna()
+    counts = named.groupby(["label", "name"]).size().sort_values(ascending=False, kind="stable").reset_index()
     most = counts.drop_duplicates("label")
-    return dict(zip(found, found, strict=True)) | {
-        found[label]: str(name) for label, name in zip(most["label"], most["name"], strict=True)
+    return dict(zip(labels, labels, strict=True)) | {
+        labels[label]: str(name) for label, name in zip(most["label"], most["name"], strict=True)
     }
 
 
@@ -296,17 +296,17 @@ def speaker_codes(df: pd.DataFrame) -> tuple[npt.NDArray[np.intp], list[str | No
     codes, names = np.full(len(df), -1, np.intp), list[str]()
     for column, prefix in (("speaker_name", ""), ("speaker", ""), ("channel", "channel ")):
         if column in df.columns and df[column].notna().any() and (codes < 0).any():
-            found, labels = pd.factorize(df[column])
-            whole = not names and (found >= 0).all()
-            codes = found if whole else np.where((codes < 0) & (found >= 0), found + len(names), codes)
+            places, labels = pd.factorize(df[column])
+            complete = not names and (places >= 0).all()
+            codes = places if complete else np.where((codes < 0) & (places >= 0), places + len(names), codes)
             names += [f"{prefix}{label}" for label in labels]
-            if whole:
+            if complete:
                 return codes, list(names)
     if not names:
         return np.zeros(len(df), np.intp), [None] * min(1, len(df))
-    place, known = pd.factorize(np.array([*names, None], object), use_na_sentinel=False)  # a label may equal a name
+    place, unique = pd.factorize(np.array([*names, None], object), use_na_sentinel=False)  # a label may equal a name
     used, rows = np.unique(place[codes], return_inverse=True)  # code -1 is the last entry: no speaker
-    return rows, [None if pd.isna(known[n]) else str(known[n]) for n in used]
+    return rows, [None if pd.isna(unique[n]) else str(unique[n]) for n in used]
 
 
 #: Lengths of time that measures accept, in ms.
@@ -363,37 +363,37 @@ def turns(words: pd.DataFrame, *, pause_ms: float | None = None, keep: str | Seq
     keep = name_list(keep, "columns to keep")
     require(words, ("transcript_id", "text", "start_ms", "end_ms", *keep), "turns")
     longest = np.inf if pause_ms is None else checked("pause_ms", pause_ms, MILLISECONDS)
-    given = words.assign(speaker=row_speakers(words))[["transcript_id", "speaker", "text", "start_ms", "end_ms", *keep]]
-    count = words_in_rows(words)[given["start_ms"].notna()].to_numpy(np.int64)
-    given = given[given["start_ms"].notna()]
+    rows = words.assign(speaker=row_speakers(words))[["transcript_id", "speaker", "text", "start_ms", "end_ms", *keep]]
+    count = words_in_rows(words)[rows["start_ms"].notna()].to_numpy(np.int64)
+    rows = rows[rows["start_ms"].notna()]
     # Codes keep the order of the transcripts and sort faster than text.
-    transcript, _ = pd.factorize(given["transcript_id"], use_na_sentinel=False)
-    speaker, _ = pd.factorize(given["speaker"], use_na_sentinel=False)
-    start, end = floats(given["start_ms"]), floats(given["end_ms"].fillna(given["start_ms"]))
+    transcript, _ = pd.factorize(rows["transcript_id"], use_na_sentinel=False)
+    speaker, _ = pd.factorize(rows["speaker"], use_na_sentinel=False)
+    start, end = floats(rows["start_ms"]), floats(rows["end_ms"].fillna(rows["start_ms"]))
     order = np.lexsort((start, transcript))
-    given = given.iloc[order]
+    rows = rows.iloc[order]
     transcript, speaker, start, end, count = transcript[order], speaker[order], start[order], end[order], count[order]
 
-    begins = np.ones(len(given), bool)
+    begins = np.ones(len(rows), bool)
     begins[1:] = (transcript[1:] != transcript[:-1]) | (speaker[1:] != speaker[:-1])
     begins[1:] |= start[1:] - end[:-1] > longest
     first = np.flatnonzero(begins)
-    text = given["text"].fillna("").astype(object).to_numpy()
-    edges = np.r_[first, len(given)]
+    text = rows["text"].fillna("").astype(object).to_numpy()
+    edges = np.r_[first, len(rows)]
     texts = [join_words(filter(None, text[a:b])) for a, b in pairwise(edges)]
     new_transcript = np.flatnonzero(np.r_[True, np.diff(transcript[first]) != 0]) if len(first) else first
     sizes = np.diff(np.r_[new_transcript, len(first)])
     return pd.DataFrame(
         {
-            "transcript_id": given["transcript_id"].to_numpy()[first],
+            "transcript_id": rows["transcript_id"].to_numpy()[first],
             "turn_idx": np.arange(len(first)) - np.repeat(new_transcript, sizes),
-            "speaker": given["speaker"].array[first],
+            "speaker": rows["speaker"].array[first],
             "text": texts,
             "start_ms": np.rint(start[first]),
             "end_ms": np.rint(np.maximum.reduceat(end, first)) if len(first) else end,
             "word_count": np.add.reduceat(count, first) if len(first) else count,
         }
-        | {name: given[name].array[first] for name in keep}
+        | {name: rows[name].array[first] for name in keep}
     ).astype(
         {
             "transcript_id": TEXT,

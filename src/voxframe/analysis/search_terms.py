@@ -78,7 +78,7 @@ def find_words(words: pd.DataFrame, queries: str | Iterable[str]) -> pd.DataFram
     run = np.zeros(len(row), np.intp)
     for part in speech:
         run += np.r_[0, np.cumsum(np.diff(part[row]) != 0)] if len(row) else 0
-    found = []
+    tables = []
     for query, terms in asked.items():
         first, last = _occurrences(token, run, row, keys, terms)
         begin, end = row[first], row[last]
@@ -88,21 +88,21 @@ def find_words(words: pd.DataFrame, queries: str | Iterable[str]) -> pd.DataFram
         of = matches.groupby("transcript_id", dropna=False, sort=False) if "transcript_id" in matches else None
         matches.insert(0, "match_idx", np.arange(len(matches)) if of is None else of.cumcount().to_numpy())
         matches.insert(0, "term", pd.Series([query] * len(matches), dtype=TEXT))
-        found.append(matches)
+        tables.append(matches)
     empty = words.iloc[:0].drop(columns="text").assign(term=pd.Series(dtype=TEXT), match_idx=np.empty(0, np.int64))
-    return pd.concat(found, ignore_index=True) if found else empty
+    return pd.concat(tables, ignore_index=True) if tables else empty
 
 
 def _occurrences(token: Array, run: Array, row: Array, keys: Array, terms: list[Term]) -> tuple[Array, Array]:
     """Return the first and the last token of each match of a phrase or of one of its variants."""
     used = frozenset(keys.tolist())
-    found = []
+    ends = []
     for variant in (Variant(terms), *variants(terms, used.__contains__)):
         first = _phrase(token, run, [_wanted(keys, term) for term in variant.terms])
         if variant.hyphen is not None:
             first = first[row[first + variant.hyphen] == row[first + variant.hyphen + 1]]
-        found.append(np.stack([first, first + len(variant.terms) - 1]))
-    every = np.concatenate(found, axis=1)
+        ends.append(np.stack([first, first + len(variant.terms) - 1]))
+    every = np.concatenate(ends, axis=1)
     return tuple(every[:, np.lexsort(every[::-1])])
 
 
@@ -112,13 +112,13 @@ def _wanted(keys: Array, term: Term) -> Array:
     return np.array([pattern.fullmatch(key) is not None for key in keys], bool)
 
 
-def _phrase(token: Array, run: Array, wanted: list[Array]) -> Array:
+def _phrase(token: Array, run: Array, masks: list[Array]) -> Array:
     """Return the index of the first token of each match: consecutive tokens of one run, each matching its term."""
-    first = np.arange(max(0, len(token) - len(wanted) + 1))
-    for n, keys in enumerate(wanted):
+    first = np.arange(max(0, len(token) - len(masks) + 1))
+    for n, keys in enumerate(masks):
         first = first[keys[token[first + n]]] if len(keys) else first[:0]
-    whole: Array = first[run[first] == run[first + len(wanted) - 1]]
-    return whole
+    matches: Array = first[run[first] == run[first + len(masks) - 1]]
+    return matches
 
 
 def fold(word: str) -> str:
@@ -227,9 +227,9 @@ def variants(terms: Sequence[Term], is_used: Callable[[str], bool]) -> Iterator[
     """
     for n, (term, after) in enumerate(pairwise(terms)):
         if term.word and after.word and _compounds(term.word, after.word):
-            whole = term.word + after.word
-            if (term.hyphen or term.word not in FUNCTION_WORDS) and is_used(whole):
-                yield Variant([*terms[:n], Term((whole,)), *terms[n + 2 :]])
+            compound = term.word + after.word
+            if (term.hyphen or term.word not in FUNCTION_WORDS) and is_used(compound):
+                yield Variant([*terms[:n], Term((compound,)), *terms[n + 2 :]])
     for n, term in enumerate(terms):
         for cut in range(1, len(term.word or "")):
             first, second = (term.word or "")[:cut], (term.word or "")[cut:]
@@ -256,19 +256,19 @@ def continued(texts: Sequence[str], runs: Sequence[Any]) -> npt.NDArray[np.int64
     """
     if SEGMENTATION != "icu":
         return np.empty(0, np.int64)
-    found, size = list[int](), 0
+    positions, size = list[int](), 0
     for _, run in groupby(zip(texts, runs, strict=True), key=lambda pair: pair[1]):
         rows = [unicodedata.normalize("NFKC", text) for text, _ in run]
-        whole = join_words(rows)
-        starts, at = _starts(whole), 0
+        joined = join_words(rows)
+        starts, at = _starts(joined), 0
         for piece in (piece for row in rows for word in row.split() for piece in pieces(word)):
-            at = whole.index(piece, at)
+            at = joined.index(piece, at)
             if fold(piece):
                 if at not in starts and is_unspaced(piece):
-                    found.append(size)
+                    positions.append(size)
                 size += 1
             at += len(piece)
-    return np.array(found, np.int64)
+    return np.array(positions, np.int64)
 
 
 def _starts(text: str) -> set[int]:

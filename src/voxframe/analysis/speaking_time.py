@@ -111,16 +111,16 @@ def talk_time(
     within = [name for name in names if name not in SPEAKER_COLUMNS]
     if of == "talk":
         within = within if len(within) < len(names) else []
-        whole = table.groupby(within, sort=False, dropna=False)["talk_s"].transform("sum") if within else None
-        table["share"] = ratio(table["talk_s"], table["talk_s"].sum() if whole is None else whole)
+        total = table.groupby(within, sort=False, dropna=False)["talk_s"].transform("sum") if within else None
+        table["share"] = ratio(table["talk_s"], table["talk_s"].sum() if total is None else total)
     else:
         extra = [key for key in key_list(by) if isinstance(key, pd.Series)]
-        known = spoken.assign(**{str(key.name or "group"): key for key in extra})
-        base = speech_activity(known, by=within, transcripts=transcripts)
+        keyed = spoken.assign(**{str(key.name or "group"): key for key in extra})
+        base = speech_activity(keyed, by=within, transcripts=transcripts)
         base = base[[*within, "speech_s" if of == "speech" else "duration_s"]].set_axis([*within, "whole"], axis=1)
         base = base.astype({name: TEXT for name in within if name == "transcript_id"})
-        whole = table.merge(base, how="left", on=within)["whole"] if within else base["whole"].iloc[0]
-        table["share"] = ratio(table["talk_s"], whole)
+        total = table.merge(base, how="left", on=within)["whole"] if within else base["whole"].iloc[0]
+        table["share"] = ratio(table["talk_s"], total)
     table["words_per_minute"] = 60 * ratio(table["words"], table["talk_s"])
     if default:
         place, _ = pd.factorize(table["transcript_id"], use_na_sentinel=False)
@@ -208,19 +208,19 @@ def speech_activity(
     require(spoken, ("transcript_id", "start_ms", "end_ms"), "speech_activity")
     spoken = with_times(spoken)
     max_pause_ms = checked("max_pause_ms", max_pause_ms, MILLISECONDS)
-    known, names = with_keys(spoken, by, result=_ACTIVITY, split=True)
-    bins = [name for name in names if name not in known.columns]
+    rows, names = with_keys(spoken, by, result=_ACTIVITY, split=True)
+    bins = [name for name in names if name not in rows.columns]
     if len(bins) > 1:
         raise OptionError(f"by can have one time bin, got {', '.join(bins)}")
-    code, ids = pd.factorize(known["transcript_id"], use_na_sentinel=False)
-    groups = pd.DataFrame({name: known[name].to_numpy() for name in names if name not in bins})
+    code, ids = pd.factorize(rows["transcript_id"], use_na_sentinel=False)
+    groups = pd.DataFrame({name: rows[name].to_numpy() for name in names if name not in bins})
     of = groups.astype("object").groupby(code).agg(["first", "nunique"]) if len(groups.columns) else None
     if of is not None and (mixed := [name for name in groups if (of[name]["nunique"] > 1).any()]):
         raise OptionError(f"by={mixed[0]!r} differs within a recording; talk_time groups by speakers")
-    cells = _activity(known, code, ids, transcripts, max_pause_ms, (time_bin(bins[0]) or {}) if bins else {})
+    cells = _activity(rows, code, ids, transcripts, max_pause_ms, (time_bin(bins[0]) or {}) if bins else {})
     first = pd.Series(np.arange(len(code))).groupby(code).first()
     for name in groups:
-        cells[name] = known[name].iloc[first.reindex(cells["code"]).to_numpy()].array
+        cells[name] = rows[name].iloc[first.reindex(cells["code"]).to_numpy()].array
     cells = cells.rename(columns={"bin_idx": bins[0]} if bins else {})
     grouped = cells.groupby(names, dropna=False, sort=True) if names else cells.groupby(lambda _: 0)
     table = grouped.agg(
@@ -239,7 +239,7 @@ def speech_activity(
 
 
 def _activity(
-    known: pd.DataFrame,
+    rows: pd.DataFrame,
     code: np.ndarray,
     ids: pd.Index,
     transcripts: pd.DataFrame | None,
@@ -250,15 +250,15 @@ def _activity(
 
     A sweep over all starts and ends counts the speakers between each two of them.
     """
-    speaker, _ = pd.factorize(row_speakers(known), use_na_sentinel=False)
-    start, end = np.maximum(floats(known["start_ms"]), 0), floats(known["end_ms"])
+    speaker, _ = pd.factorize(row_speakers(rows), use_na_sentinel=False)
+    start, end = np.maximum(floats(rows["start_ms"]), 0), floats(rows["end_ms"])
     usable = np.flatnonzero(end > start)
     order = usable[np.lexsort((start[usable], speaker[usable], code[usable]))]
     whose, start, end = code[order] * (speaker.max(initial=0) + 1) + speaker[order], start[order], end[order]
     first = np.flatnonzero(begins_spurt(whose, start, end, max_pause_ms))
     spurts = pd.DataFrame({"code": code[order][first], "start": start[first]})
     spurts["end"] = np.maximum.reduceat(end, first) if len(first) else end
-    length = durations_ms(known, transcripts).to_numpy(np.float64)  # in the order of the codes
+    length = durations_ms(rows, transcripts).to_numpy(np.float64)  # in the order of the codes
     step = 1000.0 * cut["window_s"] if "window_s" in cut else length / cut["parts"] if cut else length
     step = np.maximum(np.broadcast_to(step, length.shape), 1e-9)
     bins = np.maximum(np.ceil(length / step - 1e-9), 1).astype(np.intp)
@@ -282,7 +282,7 @@ def _activity(
     cells["bin_idx"] = np.arange(total) - np.repeat(np.cumsum(bins) - bins, bins)
     cells["silence_s"] = cells["duration_s"] - cells["speech_s"]
     cells["overlap_s"] = sums[2]
-    channels = known["channel"].groupby(code).nunique() if "channel" in known.columns else pd.Series(0, range(len(ids)))
+    channels = rows["channel"].groupby(code).nunique() if "channel" in rows.columns else pd.Series(0, range(len(ids)))
     shows = (channels.to_numpy() > 1) | (np.bincount(cells["code"], sums[2], len(ids)) > 0)
     cells["shows_overlap"] = shows[cells["code"]]
     cells["overlap_base_s"] = cells["speech_s"].where(cells["shows_overlap"], 0.0)
@@ -333,8 +333,8 @@ def balance(
         [[2.0, 0.25, 0.811]]
     """
     checked("of", of, Choice(("talk_s", "words", "turns")))
-    given = key_list(by, _BALANCE)
-    table = talk_time(spoken, by=["transcript_id", *(k for k in given if not _is_recording(k)), "speaker"])
+    groups = key_list(by, _BALANCE)
+    table = talk_time(spoken, by=["transcript_id", *(k for k in groups if not _is_recording(k)), "speaker"])
     names = [name for name in table.columns[: list(table.columns).index("turns")] if name != "speaker"]
     table = table[table["speaker"].notna() & (table[of] > 0)]
     rows = []

@@ -131,8 +131,8 @@ def questions(words: pd.DataFrame) -> pd.DataFrame:
     table = _runs(rows, begins)
     asked = text.str.endswith(_ASKS).to_numpy(bool)
     last = np.r_[np.flatnonzero(begins)[1:], len(rows)][: len(table)] - 1
-    found: pd.DataFrame = table.drop(columns="mean_confidence")[asked[last]]
-    return found.reset_index(drop=True)
+    result: pd.DataFrame = table.drop(columns="mean_confidence")[asked[last]]
+    return result.reset_index(drop=True)
 
 
 @takes_frames
@@ -298,14 +298,14 @@ def delivery(
     begin = _begins(rows, new_turn, reach, silence)
     sure = floats(rows["confidence"]) if "confidence" in rows.columns else np.full(len(rows), np.nan)
     text = rows["text"].fillna("").astype(object).str.rstrip(_CLOSING)
-    said = find_words(rows.assign(_at=np.arange(len(rows))), fillers)
+    hits = find_words(rows.assign(_at=np.arange(len(rows))), fillers)
     sums = pd.DataFrame(
         {
             "words": words_in_rows(rows),
             "articulation_s": np.maximum(floats(rows["end_ms"]) - begin, 0) / 1000,
             "pause_s": silence / 1000,
             "pauses": (silence > 0).astype(np.int64),
-            "fillers": np.bincount(said["_at"].to_numpy(np.intp), minlength=len(rows)),
+            "fillers": np.bincount(hits["_at"].to_numpy(np.intp), minlength=len(rows)),
             "questions": text.str.endswith(_ASKS).to_numpy(np.int64),
             "_low": (sure < low).astype(np.int64),
             "_known": np.isfinite(sure).astype(np.int64),
@@ -314,15 +314,15 @@ def delivery(
         index=rows.index,
     )
     keys = [rows[name] for name in names] or [pd.Series(0, index=rows.index)]
-    found = sums.groupby(keys, dropna=False, sort=True).sum().reset_index(drop=not names)
-    spoken = found["articulation_s"] + found["pause_s"]
-    found["words_per_minute"] = 60 * ratio(found["words"], spoken)
-    found["articulation_wpm"] = 60 * ratio(found["words"], found["articulation_s"])
-    found["pauses_per_minute"] = 60 * ratio(found["pauses"], spoken)
-    found["mean_pause_ms"] = 1000 * ratio(found["pause_s"], found["pauses"])
+    table = sums.groupby(keys, dropna=False, sort=True).sum().reset_index(drop=not names)
+    spoken = table["articulation_s"] + table["pause_s"]
+    table["words_per_minute"] = 60 * ratio(table["words"], spoken)
+    table["articulation_wpm"] = 60 * ratio(table["words"], table["articulation_s"])
+    table["pauses_per_minute"] = 60 * ratio(table["pauses"], spoken)
+    table["mean_pause_ms"] = 1000 * ratio(table["pause_s"], table["pauses"])
     for name in ("fillers", "questions"):
-        found[f"{name}_per_100"] = 100 * ratio(found[name], found["words"])
-    found["low_share"] = ratio(found["_low"], found["_known"])
-    found["pauses"] = found["pauses"].astype("Int64")
-    found.loc[found["_timed"] == 0, list(_OF_PAUSES)] = pd.NA
-    return found[[*names, *_DELIVERY]]
+        table[f"{name}_per_100"] = 100 * ratio(table[name], table["words"])
+    table["low_share"] = ratio(table["_low"], table["_known"])
+    table["pauses"] = table["pauses"].astype("Int64")
+    table.loc[table["_timed"] == 0, list(_OF_PAUSES)] = pd.NA
+    return table[[*names, *_DELIVERY]]

@@ -69,13 +69,13 @@ def ngrams(words: pd.DataFrame, n: int = 1, by: By = None) -> pd.DataFrame:
     """
     require(words, ("transcript_id", "text"), "ngrams")
     n = checked("n", n, Integer(1))
-    known, names = with_keys(words, by, result=("ngram", "count", "transcripts"))
-    transcript, _ = pd.factorize(known["transcript_id"], use_na_sentinel=False)
-    speaker, _ = speaker_codes(known)
-    channel = pd.factorize(known["channel"], use_na_sentinel=False)[0] if "channel" in known.columns else speaker * 0
-    start = floats(known["start_ms"]) if "start_ms" in known.columns else speaker * 0
+    rows, names = with_keys(words, by, result=("ngram", "count", "transcripts"))
+    transcript, _ = pd.factorize(rows["transcript_id"], use_na_sentinel=False)
+    speaker, _ = speaker_codes(rows)
+    channel = pd.factorize(rows["channel"], use_na_sentinel=False)[0] if "channel" in rows.columns else speaker * 0
+    start = floats(rows["start_ms"]) if "start_ms" in rows.columns else speaker * 0
     order = np.lexsort((start, channel, transcript))
-    form, forms = pd.factorize(known["text"])
+    form, forms = pd.factorize(rows["text"])
     order = order[form[order] >= 0]
     folded = [spoken(text) for text in forms]
     row = np.repeat(order, np.array([len(tokens) for tokens in folded], np.intp)[form[order]])
@@ -95,13 +95,11 @@ def ngrams(words: pd.DataFrame, n: int = 1, by: By = None) -> pd.DataFrame:
     for step in range(1, n):
         code, pairs = pd.factorize(code * len(keys) + token[first + step])
         texts = [f"{texts[pair // len(keys)]} {keys[pair % len(keys)]}" for pair in pairs]
-    group = (
-        known.groupby(names, dropna=False, sort=True).ngroup().to_numpy() if names else np.zeros(len(known), np.intp)
-    )
+    group = rows.groupby(names, dropna=False, sort=True).ngroup().to_numpy() if names else np.zeros(len(rows), np.intp)
     cell = group[row[first]] * max(len(texts), 1) + code
     cells, at, count = np.unique(cell, return_index=True, return_counts=True)
     each = np.unique(np.stack([cell, transcript[row[first]]]), axis=1)[0] if len(cell) else cell
-    table: pd.DataFrame = known.iloc[row[first][at]][names].reset_index(drop=True)
+    table: pd.DataFrame = rows.iloc[row[first][at]][names].reset_index(drop=True)
     table["ngram"] = pd.array([texts[place] for place in cells % max(len(texts), 1)], dtype=TEXT)
     table["count"] = count.astype(np.int64)
     table["transcripts"] = np.unique(each, return_counts=True)[1].astype(np.int64)
@@ -196,11 +194,11 @@ def log_likelihood(a: Any, b: Any, c: Any, d: Any) -> npt.NDArray[np.float64]:
     cells = np.broadcast_arrays(*(np.asarray(cell, np.float64) for cell in (a, b, c, d)))
     total: npt.NDArray[np.float64] = np.sum(cells, axis=0)
     margins = [(cells[0] + cells[1], cells[2] + cells[3]), (cells[0] + cells[2], cells[1] + cells[3])]
-    found: npt.NDArray[np.float64] = np.zeros(total.shape)
+    g2: npt.NDArray[np.float64] = np.zeros(total.shape)
     for n, cell in enumerate(cells):
         expected = margins[0][n // 2] * margins[1][n % 2] / np.where(total > 0, total, 1)
-        found = found + cell * np.log(np.where(cell > 0, cell, 1) / np.where(cell > 0, expected, 1))
-    return 2 * np.maximum(found, 0.0)
+        g2 = g2 + cell * np.log(np.where(cell > 0, cell, 1) / np.where(cell > 0, expected, 1))
+    return 2 * np.maximum(g2, 0.0)
 
 
 @takes_frames
@@ -254,7 +252,7 @@ def distinctive_words(
     table = _against_rest(counts, group, "distinctive_words")
     a, b, size, other = (table[name].to_numpy(np.float64) for name in ("count", "other_count", "_size", "_other"))
     prior = prior_words * (a + b) / (size + other)
-    odds = [np.log(ratio(side + prior, whole + prior_words - side - prior)) for side, whole in ((a, size), (b, other))]
+    odds = [np.log(ratio(side + prior, total + prior_words - side - prior)) for side, total in ((a, size), (b, other))]
     table["log_odds"] = odds[0] - odds[1]
     table["z"] = table["log_odds"] / np.sqrt(1 / (a + prior) + 1 / (b + prior))
     return _largest_first(_listed(table, a + b >= min_count, ignore), [group], "z")
@@ -384,10 +382,10 @@ def vocabulary(counts: pd.DataFrame) -> pd.DataFrame:
         new_types=new.astype("int64"),
         _squares=table["count"].astype("float64") ** 2,
     )
-    found = sums.groupby(keys, dropna=False, sort=True).sum().reset_index()
-    by = found.groupby(outer, dropna=False, sort=False) if outer else found
-    found["all_types"] = by["new_types"].cumsum()
-    found["type_token_ratio"] = ratio(found["types"], found["tokens"])
-    found["yules_k"] = 10_000 * ratio(found["_squares"] - found["tokens"], found["tokens"].astype("float64") ** 2)
+    result = sums.groupby(keys, dropna=False, sort=True).sum().reset_index()
+    by = result.groupby(outer, dropna=False, sort=False) if outer else result
+    result["all_types"] = by["new_types"].cumsum()
+    result["type_token_ratio"] = ratio(result["types"], result["tokens"])
+    result["yules_k"] = 10_000 * ratio(result["_squares"] - result["tokens"], result["tokens"].astype("float64") ** 2)
     columns = ["tokens", "types", "hapaxes", "new_types", "all_types", "type_token_ratio", "yules_k"]
-    return found[[*names, *columns]]
+    return result[[*names, *columns]]

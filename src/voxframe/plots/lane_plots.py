@@ -80,12 +80,12 @@ def timeline(
         ['A']
     """
     pack, custom_colors = checked("pack", pack, Boolean()), None if colors is None else _checked_colors(colors)
-    found, rows = lanes.spans(df, by, "timeline"), lanes.band_rows(bands)
-    low, high = _view(view, max([found.last, *(_last(band) for band in rows.values())]))
+    spans, rows = lanes.spans(df, by, "timeline"), lanes.band_rows(bands)
+    low, high = _view(view, max([spans.last, *(_last(band) for band in rows.values())]))
     resolution = (high - low) * lanes.RESOLUTION
-    names = found.names if speakers is None else [speaker_label(name) for name in name_list(speakers, "speakers")]
-    found = _chosen(found, names) if view is None else _chosen(found, names).within(low, high)
-    drawn, lane = lanes.packed(found, resolution) if pack else (found, None)
+    names = spans.names if speakers is None else [speaker_label(name) for name in name_list(speakers, "speakers")]
+    spans = _chosen(spans, names) if view is None else _chosen(spans, names).within(low, high)
+    drawn, lane = lanes.packed(spans, resolution) if pack else (spans, None)
     count = len(names) if lane is None else int(lane.max(initial=-1)) + 1
     advice = "choose a shorter view=" if pack else "choose fewer with speakers=, another column as by=, or pack=True"
     lanes.check_count(count, "lanes", advice)
@@ -93,9 +93,9 @@ def timeline(
     ax = lanes.axes_or_new(ax, 10, lanes.figure_height(count + len(rows)) + legend)
     dark, kind = lanes.is_dark(ax), lanes.kind_of(by)
     colored = name_colors if lane is None else legend_colors
-    palette = colored(names, found.named, kind=kind, transcripts=found.transcripts, dark=dark)
+    palette = colored(names, spans.named, kind=kind, transcripts=spans.transcripts, dark=dark)
     if isinstance(custom_colors, Mapping):
-        lane_colors = _lane_colors(df, by, found, custom_colors)
+        lane_colors = _lane_colors(df, by, spans, custom_colors)
         palette = [lane_colors.get(name, color) for name, color in zip(names, palette, strict=True)]
     elif custom_colors is not None:
         palette = custom_colors
@@ -128,9 +128,9 @@ def _checked_colors(colors: object) -> list[str] | Mapping[str, str]:
     return palette
 
 
-def _lane_colors(df: pd.DataFrame, by: str | None, found: lanes.Spans, colors: Mapping[str, str]) -> dict[Any, str]:
+def _lane_colors(df: pd.DataFrame, by: str | None, spans: lanes.Spans, colors: Mapping[str, str]) -> dict[Any, str]:
     """Return colours by lane, given colours by lane, or by name or label of the speaker."""
-    named = found.named or {}
+    named = spans.named or {}
     color_of = {named.get(name, name): color for name, color in colors.items()}
     if by is None and several_transcripts(df):
         rows = pd.DataFrame({"lane": lanes.lane_names(df), "name": row_speakers(df), "label": speaker_labels(df)})
@@ -169,16 +169,16 @@ def _add_bars(ax: Axes, start: Floats, end: Floats, at: Any, resolution: float, 
     return bars
 
 
-def _chosen(found: lanes.Spans, names: list[Any]) -> lanes.Spans:
+def _chosen(spans: lanes.Spans, names: list[Any]) -> lanes.Spans:
     """Return the spans with the given labels, renumbered in this order."""
-    if names is found.names:
-        return found
+    if names is spans.names:
+        return spans
     number = {name: n for n, name in enumerate(names)}
-    of = np.array([number.get(name, -1) for name in found.names], np.intp)
-    code = of[found.code] if len(of) else found.code
-    id_of = dict(zip(found.names, found.transcripts or (), strict=False))
+    of = np.array([number.get(name, -1) for name in spans.names], np.intp)
+    code = of[spans.code] if len(of) else spans.code
+    id_of = dict(zip(spans.names, spans.transcripts or (), strict=False))
     ids = [id_of.get(name) for name in names] if id_of else None
-    return replace(found, code=code, names=names, transcripts=ids).where(code >= 0)
+    return replace(spans, code=code, names=names, transcripts=ids).where(code >= 0)
 
 
 def _last(band: pd.DataFrame) -> float:
@@ -292,30 +292,32 @@ def sentiment(df: pd.DataFrame, ax: Axes | None = None, *, by: str | None = None
     from matplotlib.collections import PolyCollection
 
     require(df, ("sentiment",), "sentiment")
-    found = lanes.spans(df, by, "sentiment")
-    lanes.check_count(len(found.names), "lanes", "choose another by=")
-    label = df["sentiment"].astype("string").str.upper().fillna("").to_numpy(object)[found.row]
+    spans = lanes.spans(df, by, "sentiment")
+    lanes.check_count(len(spans.names), "lanes", "choose another by=")
+    label = df["sentiment"].astype("string").str.upper().fillna("").to_numpy(object)[spans.row]
     kinds = {kind for kind, _, _ in _KINDS[:2]}
     sure = np.ones(len(label))
     if "confidence" in df.columns:
-        sure = floats(df["confidence"])[found.row]
+        sure = floats(df["confidence"])[spans.row]
         sure = np.clip(np.where(np.isfinite(sure), sure, 1.0), 0, 1)
 
-    ax = lanes.axes_or_new(ax, 10, lanes.figure_height(len(found.names)) + lanes.legend_height([""], 9))
-    dark, last = lanes.is_dark(ax), found.last
-    ax.hlines(np.arange(len(found.names)), 0, last, color=GREY, linewidth=0.6, alpha=0.6, zorder=0)
+    ax = lanes.axes_or_new(ax, 10, lanes.figure_height(len(spans.names)) + lanes.legend_height([""], 9))
+    dark, last = lanes.is_dark(ax), spans.last
+    ax.hlines(np.arange(len(spans.names)), 0, last, color=GREY, linewidth=0.6, alpha=0.6, zorder=0)
     drawn = []
     for kind, direction, color in _KINDS:
         of = label == kind if direction else ~np.isin(label, list(kinds))
-        middle = found.code[of].astype(float)
+        middle = spans.code[of].astype(float)
         low, high = (middle, middle + direction * _HALF * sure[of]) if direction else (middle - _THIN, middle + _THIN)
-        right = np.maximum(found.end[of], found.start[of] + last * lanes.RESOLUTION)
+        right = np.maximum(spans.end[of], spans.start[of] + last * lanes.RESOLUTION)
         bars = PolyCollection(
-            list(lanes.corners(found.start[of], right, low, high)), facecolors=themed(color, dark=dark), linewidths=0
+            list(lanes.corners(spans.start[of], right, low, high)),
+            facecolors=themed(color, dark=dark),
+            linewidths=0,
         )
         ax.add_collection(bars, autolim=False)
         drawn.append(bars if of.any() else None)
-    lanes.name_lanes(ax, found.names)
+    lanes.name_lanes(ax, spans.names)
     lanes.clock_axis(ax, 0, last)
     lanes.add_legend(ax, drawn, [kind.lower() if direction else "neutral or other" for kind, direction, _ in _KINDS])
     return ax
@@ -499,35 +501,33 @@ def _lengths(df: pd.DataFrame, transcripts: pd.DataFrame | None) -> dict[Any, fl
 
 
 def term_lanes(
-    found: pd.DataFrame, asked: list[str], by: str | None, transcripts: pd.DataFrame | None = None
+    hits: pd.DataFrame, queries: list[str], by: str | None, transcripts: pd.DataFrame | None = None
 ) -> tuple[str, Array, list[Any]]:
     """Return the column that lanes are made of, the lane index of each occurrence, and the names of the lanes."""
-    several = several_transcripts(found)
+    several = several_transcripts(hits)
     if by is None:
         by = "transcript_id" if several or (transcripts is not None and several_transcripts(transcripts)) else "term"
     if by == "transcript_id":
-        require(found, (by,), "dispersion")
-        ids = _transcripts(found, transcripts)
-        code = pd.Index(ids, dtype=object).get_indexer(pd.Index(found[by], dtype=object))
-        return by, code, list(distinct_names(ids, found, transcripts))
+        require(hits, (by,), "dispersion")
+        ids = _transcripts(hits, transcripts)
+        code = pd.Index(ids, dtype=object).get_indexer(pd.Index(hits[by], dtype=object))
+        return by, code, list(distinct_names(ids, hits, transcripts))
     if by == "term":
-        of = lanes.transcript_names(found)
-        names: list[Any] = [f"{name}{term}" for name in (of.unique() if several else [""]) for term in asked]
-        return by, pd.Index(names, dtype=object).get_indexer(pd.Index(of + found["term"].astype(object))), names
+        of = lanes.transcript_names(hits)
+        names: list[Any] = [f"{name}{term}" for name in (of.unique() if several else [""]) for term in queries]
+        return by, pd.Index(names, dtype=object).get_indexer(pd.Index(of + hits["term"].astype(object))), names
     if by == "speaker":
-        label: pd.Series[Any] = lanes.lane_names(found) if several else row_speakers(found)
+        label: pd.Series[Any] = lanes.lane_names(hits) if several else row_speakers(hits)
     else:
-        require(found, (by,), "dispersion")
-        label = lanes.lane_values(found, by)
+        require(hits, (by,), "dispersion")
+        label = lanes.lane_values(hits, by)
     lane, labels = pd.factorize(label, use_na_sentinel=False)
     return by, lane, [None if pd.isna(name) else str(name) for name in labels]
 
 
-def _transcripts(found: pd.DataFrame, transcripts: pd.DataFrame | None) -> list[Any]:
+def _transcripts(hits: pd.DataFrame, transcripts: pd.DataFrame | None) -> list[Any]:
     """Return the ids of the transcripts that have a lane."""
-    return list(
-        dict.fromkeys([*([] if transcripts is None else transcripts["transcript_id"]), *found["transcript_id"]])
-    )
+    return list(dict.fromkeys([*([] if transcripts is None else transcripts["transcript_id"]), *hits["transcript_id"]]))
 
 
 def _strokes(ax: Axes, at: Array, top: Array, height: float, until: float, color: str) -> Any:

@@ -64,11 +64,11 @@ class Spans:
         """End of the last span in seconds, or 0 if there are no spans."""
         return float(self.end.max()) if len(self.end) else 0.0
 
-    def where(self, kept: npt.NDArray[np.bool_]) -> Spans:
+    def where(self, mask: npt.NDArray[np.bool_]) -> Spans:
         """Return the selected spans; all labels are kept."""
-        if kept.all():
+        if mask.all():
             return self
-        return replace(self, start=self.start[kept], end=self.end[kept], code=self.code[kept], row=self.row[kept])
+        return replace(self, start=self.start[mask], end=self.end[mask], code=self.code[mask], row=self.row[mask])
 
     def by_label(self) -> list[Ints]:
         """Return the positions of the spans of each label."""
@@ -116,10 +116,16 @@ def spans(df: pd.DataFrame, by: str | None, purpose: str) -> Spans:
     return replace(result, code=code, names=[names[n] for n in order], transcripts=ordered)
 
 
-def _sorted(found: Spans) -> Spans:
+def _sorted(bars: Spans) -> Spans:
     """Return the spans sorted by start."""
-    order = np.argsort(found.start, kind="stable")
-    return replace(found, start=found.start[order], end=found.end[order], code=found.code[order], row=found.row[order])
+    order = np.argsort(bars.start, kind="stable")
+    return replace(
+        bars,
+        start=bars.start[order],
+        end=bars.end[order],
+        code=bars.code[order],
+        row=bars.row[order],
+    )
 
 
 def seconds(column: pd.Series[Any]) -> Floats:
@@ -198,12 +204,12 @@ def transcripts_of(df: pd.DataFrame, code: npt.ArrayLike, names: Sequence[object
     row, ids = pd.factorize(df["transcript_id"]) if "transcript_id" in df.columns else ((), ())
     if not len(ids):
         return None
-    found: list[set[int]] = [set() for _ in names]
+    places: list[set[int]] = [set() for _ in names]
     for pair in pd.unique(np.asarray(code, np.int64) * (len(ids) + 1) + row + 1).tolist():
-        found[pair // (len(ids) + 1)].add(pair % (len(ids) + 1) - 1)
+        places[pair // (len(ids) + 1)].add(pair % (len(ids) + 1) - 1)
     several = [by == "person" and " · " not in str(name) for name in names]
-    one = [-1 if has or len(of) > 1 else next(iter(of), -1) for of, has in zip(found, several, strict=True)]
-    return [None if n < 0 else ids[n] for n in one]
+    single = [-1 if has or len(of) > 1 else next(iter(of), -1) for of, has in zip(places, several, strict=True)]
+    return [None if n < 0 else ids[n] for n in single]
 
 
 def joined(start: Floats, end: Floats, resolution: float) -> tuple[Floats, Floats]:
@@ -222,14 +228,14 @@ def joined(start: Floats, end: Floats, resolution: float) -> tuple[Floats, Float
     return left, np.maximum(reach[np.r_[first[1:], len(start)] - 1], left + resolution)
 
 
-def packed(found: Spans, resolution: float) -> tuple[Spans, Ints]:
+def packed(lane_spans: Spans, resolution: float) -> tuple[Spans, Ints]:
     """Return the spans and the lane of each. Above `MOST_PACKED` spans, close spans of one label are joined first."""
-    if len(found.start) > MOST_PACKED:
-        parts = [joined(found.start[rows], found.end[rows], resolution) for rows in found.by_label()]
+    if len(lane_spans.start) > MOST_PACKED:
+        parts = [joined(lane_spans.start[rows], lane_spans.end[rows], resolution) for rows in lane_spans.by_label()]
         code = np.repeat(np.arange(len(parts)), [len(left) for left, _ in parts])
         start, end = (np.concatenate(side) for side in zip(*parts, strict=True))
-        found = _sorted(replace(found, start=start, end=end, code=code, row=np.full(len(start), -1)))
-    return found, pack(found.start, found.end)
+        lane_spans = _sorted(replace(lane_spans, start=start, end=end, code=code, row=np.full(len(start), -1)))
+    return lane_spans, pack(lane_spans.start, lane_spans.end)
 
 
 def corners(left: Floats, right: Floats, low: npt.ArrayLike, high: npt.ArrayLike) -> Floats:
@@ -327,8 +333,8 @@ def name_lanes(ax: Axes, names: Iterable[object], *, above: Iterable[object] = (
     pixels_a_point = ax.get_figure(root=True).dpi / 72  # type: ignore[union-attr]
     size = min(size, max(5.0, 0.8 * room / pixels_a_point))
     every = max(1, math.ceil(1.25 * size * pixels_a_point / room)) if room > 0 else 1
-    shown = range(0, len(labels), every)
-    ax.set_yticks([n - len(over) for n in shown], [labels[n] for n in shown], fontsize=size)
+    places = range(0, len(labels), every)
+    ax.set_yticks([n - len(over) for n in places], [labels[n] for n in places], fontsize=size)
     for label in ax.get_yticklabels():
         label.set_parse_math(False)
     ax.set_ylim(rows - len(over) - 0.5, -len(over) - 0.5)

@@ -145,10 +145,10 @@ class AskPanel(CorpusPlayerWidget):
             are character offsets in the answer); `start_ms`, `end_ms` Int64.
         """
         rows = [
-            {"request_id": answer["request_id"], "answer_idx": n} | {name: found[name] for name in _CITED}
+            {"request_id": answer["request_id"], "answer_idx": n} | {name: citation[name] for name in _CITED}
             for answer in self._answers
             for n, reply in enumerate(answer["replies"])
-            for found in reply["citations"]
+            for citation in reply["citations"]
         ]
         types = {"begin": "int64", "end": "int64", "answer_idx": "int64", "start_ms": "Int64", "end_ms": "Int64"}
         return pd.DataFrame(rows, columns=["request_id", "answer_idx", *_CITED]).astype(types)
@@ -250,8 +250,8 @@ class AskPanel(CorpusPlayerWidget):
                 "question": reply.question,
                 "answer": reply.answer,
                 "citations": [
-                    found | {"name": self._recordings.name(found["transcript_id"])}
-                    for found in self._citations(answered, n, ids)
+                    citation | {"name": self._recordings.name(citation["transcript_id"])}
+                    for citation in self._citations(answered, n, ids)
                 ],
             }
             for n, reply in enumerate(answered.replies)
@@ -276,11 +276,11 @@ class AskPanel(CorpusPlayerWidget):
     def _citations(self, answered: Answers, reply_idx: int, ids: list[str]) -> list[dict[str, Any]]:
         """Return the citations of a reply, by their place in the answer."""
         if answered.citations is None:
-            return [asdict(found) for found in citations(answered.replies[reply_idx].answer, self._corpus.search, ids)]
+            return [asdict(cited) for cited in citations(answered.replies[reply_idx].answer, self._corpus.search, ids)]
         rows = answered.citations[answered.citations["question_idx"] == reply_idx].sort_values(["begin", "end"])
         rows = rows.rename(columns={"speaker_name": "speaker"})[[*_CITED]].astype(object)
-        found: list[dict[str, Any]] = rows.where(rows.notna(), None).to_dict("records")  # type: ignore[assignment]
-        return found
+        cited: list[dict[str, Any]] = rows.where(rows.notna(), None).to_dict("records")  # type: ignore[assignment]
+        return cited
 
     def _purge(self, request_id: str) -> None:
         client = self._service()
@@ -340,11 +340,11 @@ def _call_code(argument: Any, method: str, ids: list[str], options: Mapping[str,
 _CITED = ("begin", "end", "transcript_id", "start_ms", "end_ms", "speaker", "text")
 
 
-def _static_citation(found: Mapping[str, Any]) -> str:
+def _static_citation(citation: Mapping[str, Any]) -> str:
     """Return a citation as static HTML."""
-    when = "" if found["start_ms"] is None else clock(found["start_ms"] / 1000)
-    where = " ".join(filter(None, (found["name"], when, found["speaker"])))
-    return f"<p><small>{escaped(where)}: \u201c{escaped(found['text'])}\u201d</small></p>"
+    when = "" if citation["start_ms"] is None else clock(citation["start_ms"] / 1000)
+    where = " ".join(filter(None, (citation["name"], when, citation["speaker"])))
+    return f"<p><small>{escaped(where)}: \u201c{escaped(citation['text'])}\u201d</small></p>"
 
 
 def _completed(corpus: Corpus) -> list[str]:

@@ -134,7 +134,7 @@ class LaneChart(RowPlayerWidget):
             texts = marks.texts.iloc[self._row_of]
             if texts.astype("string").str.len().sum() <= _MAX_CHARS:
                 packed["text"], packed["offsets"] = pack_texts(texts)
-        given = {
+        values = {
             "_columns": packed | traits.pop("_columns", {}),
             "_names": [name or "(unknown)" for name in marks.names],
             "_colors": marks.colors,
@@ -144,7 +144,7 @@ class LaneChart(RowPlayerWidget):
             **traits,
         }
         with self.hold_sync():
-            for name, value in given.items():
+            for name, value in values.items():
                 self.set_trait(name, value)
 
     @traitlets.validate("interval", "view")
@@ -391,21 +391,21 @@ class Dispersion(LaneChart):
         return self._code("dispersion", [*arguments, *given], define, _STATE)
 
 
-def _around(words: pd.DataFrame, found: pd.DataFrame) -> list[str]:
+def _around(words: pd.DataFrame, hits: pd.DataFrame) -> list[str]:
     """Return the words around each occurrence, in its transcript."""
     key = "transcript_id" if "transcript_id" in words.columns else None
-    said: dict[Any, tuple[Any, list[str]]] = {}
+    spoken_by_id: dict[Any, tuple[Any, list[str]]] = {}
     timed = words[words["start_ms"].notna()].sort_values("start_ms", kind="stable")
     for name, part in timed.groupby(key, sort=False, dropna=False) if key else [(None, timed)]:
-        said[name] = part["start_ms"].to_numpy(np.float64), part["text"].fillna("").astype(str).tolist()
+        spoken_by_id[name] = part["start_ms"].to_numpy(np.float64), part["text"].fillna("").astype(str).tolist()
     texts = []
     for name, start, end in zip(
-        found[key] if key else [None] * len(found), found["start_ms"], found["end_ms"], strict=True
+        hits[key] if key else [None] * len(hits), hits["start_ms"], hits["end_ms"], strict=True
     ):
-        if pd.isna(start) or name not in said:
+        if pd.isna(start) or name not in spoken_by_id:
             texts.append("")
             continue
-        starts, spoken = said[name]
+        starts, spoken = spoken_by_id[name]
         first = int(np.searchsorted(starts, start))
         last = max(first + 1, int(np.searchsorted(starts, start if pd.isna(end) else end)))
         texts.append(join_words(spoken[max(0, first - _CONTEXT) : last + _CONTEXT]))

@@ -331,12 +331,12 @@ def _metadata(corpus: Corpus) -> pd.DataFrame | None:
     return metadata if len(metadata.columns) > 1 else None
 
 
-def _summary(found: Mapping[str, Any]) -> str:
+def _summary(counts: Mapping[str, Any]) -> str:
     """Return the number of matches as text."""
-    if found.get("mode") == "meaning":
-        close = quantity(found["total"], "close sentence")
-        return f"{close} (score from {found['min_score']:.2f}) in {found['in']:,} of {found['of']:,} transcripts"
-    return f"{quantity(found['total'], 'match', 'matches')} in {found.get('in', 0):,} of {found['of']:,} transcripts"
+    if counts.get("mode") == "meaning":
+        close = quantity(counts["total"], "close sentence")
+        return f"{close} (score from {counts['min_score']:.2f}) in {counts['in']:,} of {counts['of']:,} transcripts"
+    return f"{quantity(counts['total'], 'match', 'matches')} in {counts.get('in', 0):,} of {counts['of']:,} transcripts"
 
 
 def _clock(ms: Any) -> str:

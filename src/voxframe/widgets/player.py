@@ -258,14 +258,14 @@ class TranscriptPlayer(ScriptedWidget):
         if self._store is not None:
             self.send({"do": "changes", "rows": self._store.changes()})
 
-    def _show(self, found: PlayerPassages) -> None:
+    def _show(self, passages: PlayerPassages) -> None:
         """Show other words of the transcript."""
-        self._passages = found
+        self._passages = passages
         with self.hold_sync():
-            self._speakers = [label or "" for label in found.speakers]
+            self._speakers = [label or "" for label in passages.speakers]
             self._recolor()
-            self._until = int(found.end.max(initial=0))
-            self._columns = self._columns | found.packed({})[0]
+            self._until = int(passages.end.max(initial=0))
+            self._columns = self._columns | passages.packed({})[0]
 
     @traitlets.validate("corrections")
     def _without_unchanged(self, proposal: Any) -> dict[str, str]:
@@ -279,11 +279,11 @@ class TranscriptPlayer(ScriptedWidget):
         """Return what to do so that edits are stored."""
         source, place = self._origin.code or "source", 'voxframe.Corpus("transcripts")'
         add = f"corpus.add({source})" if self._origin.is_payload else "corpus.add(payload)"
-        shown = repr(self._transcript_id) if self._transcript_id else '"its id"'
+        transcript_id = repr(self._transcript_id) if self._transcript_id else '"its id"'
         return (
             "This transcript is in no corpus: names and corrected texts last as long as this widget, and turns cannot "
             f"be split, merged or moved. To keep changes, add it to a corpus: corpus = {place}; {add}; "
-            f"voxframe.TranscriptPlayer({shown}, corpus=corpus)."
+            f"voxframe.TranscriptPlayer({transcript_id}, corpus=corpus)."
         )
 
     def _on_browser_message(self, message: dict[str, Any], _: list[Any]) -> None:
@@ -377,13 +377,13 @@ class TranscriptPlayer(ScriptedWidget):
 
         A column `speaker_name`, as words of a corpus have it, includes names given here.
         """
-        found, interval = self._passages, self.interval or [0, 0]
-        touches = (found.start < interval[1]) & (found.end > interval[0]) & (found.start >= 0)
-        words = found.words[touches]
+        passages, interval = self._passages, self.interval or [0, 0]
+        touches = (passages.start < interval[1]) & (passages.end > interval[0]) & (passages.start >= 0)
+        words = passages.words[touches]
         if "speaker_name" not in words.columns:
             return words
-        passage = np.searchsorted(found.first, np.flatnonzero(touches), side="right") - 1
-        who = [self._name(str(found.turn[p]), found.speakers[found.speaker[p]]) for p in passage]
+        passage = np.searchsorted(passages.first, np.flatnonzero(touches), side="right") - 1
+        who = [self._name(str(passages.turn[p]), passages.speakers[passages.speaker[p]]) for p in passage]
         return words.assign(speaker_name=pd.Series(who, words.index).astype(words["speaker_name"].dtype))
 
     @property
@@ -395,15 +395,15 @@ class TranscriptPlayer(ScriptedWidget):
             str (of the service); `text` str; `start_ms`, `end_ms` Int64; `word_count` int64;
             `corrected` bool (True if the text was corrected).
         """
-        found = self._passages
-        opens = np.flatnonzero(np.r_[True, np.diff(found.turn) != 0][: len(found.turn)])
-        turns, first = found.turn[opens], found.first[opens]
-        labels = [found.speakers[n] for n in found.speaker[opens]]
-        spoken = found.words["text"].fillna("").to_numpy(object)
-        edges = np.r_[first, len(found.words)]
+        passages = self._passages
+        opens = np.flatnonzero(np.r_[True, np.diff(passages.turn) != 0][: len(passages.turn)])
+        turns, first = passages.turn[opens], passages.first[opens]
+        labels = [passages.speakers[n] for n in passages.speaker[opens]]
+        spoken = passages.words["text"].fillna("").to_numpy(object)
+        edges = np.r_[first, len(passages.words)]
         own = [join_words(filter(None, spoken[a:b])) for a, b in pairwise(edges)]
         keys = [str(turn) for turn in turns]
-        start, end = found.extent(first)
+        start, end = passages.extent(first)
         return pd.DataFrame(
             {
                 "turn_idx": turns,
@@ -425,16 +425,16 @@ class TranscriptPlayer(ScriptedWidget):
     @property
     def code(self) -> str:
         """Python code that shows the same. For data in memory, its first line describes `source`."""
-        found = self._origin
-        given = [found.code or "source"]
-        given += [] if self._audio is None else [f"audio={self._audio!r}"]
-        if found.remote and self._store is None:  # not in the corpus yet
+        source = self._origin
+        arguments = [source.code or "source"]
+        arguments += [] if self._audio is None else [f"audio={self._audio!r}"]
+        if source.remote and self._store is None:  # not in the corpus yet
             client = self._client if isinstance(self._client, Client) else None
-            given += [f"client={connect_call(client)}"]
-        given += [] if self._corpus is None else [f"corpus={corpus_call(self._corpus)}"]
-        given += [] if self._given_title is None else [f"title={self._given_title!r}"]
+            arguments += [f"client={connect_call(client)}"]
+        arguments += [] if self._corpus is None else [f"corpus={corpus_call(self._corpus)}"]
+        arguments += [] if self._given_title is None else [f"title={self._given_title!r}"]
         traits = ("time", "interval", "loop", "speed", "query", "layers", *(() if self._store else _ANNOTATIONS))
-        return self._code("player", given, {} if found.code else {"source": found.kind}, traits)
+        return self._code("player", arguments, {} if source.code else {"source": source.kind}, traits)
 
     def _static_html(self) -> str:
         """Return the lanes as an image, and the first turns."""
@@ -476,8 +476,8 @@ class TranscriptPlayer(ScriptedWidget):
         write_page(self, path, _sources=media_server.page_urls(self._audio, Path(path), audio), _editable=False)
 
 
-def _whole_ms(name: str, given: object) -> int:
-    return int(checked(name, given, Number(0, LAST_MS)))
+def _whole_ms(name: str, ms: object) -> int:
+    return int(checked(name, ms, Number(0, LAST_MS)))
 
 
 def _pass_on(other: Any, old: Mapping[str, str], new: Mapping[str, str]) -> None:

@@ -240,12 +240,12 @@ def load_tables(source: Any, client: Fetcher | None, corpus: Corpus | None) -> M
     """Return the tables of one transcript. If only turns are known, they serve as words."""
     if isinstance(source, pd.DataFrame):
         return {"words": source}
-    found = source if _is_tables(source) else load_some(_NEEDED, source, client, corpus)
-    if "words" not in found:
-        raise ValueError(f"TranscriptPlayer needs the table 'words', got {', '.join(found)}")
-    if found["words"].empty and (turns := found.get("utterances")) is not None and len(turns):
-        return {**found, "words": turns}  # a turn without words is shown and played as one word
-    return {**found, "words": _in_turns(found["words"], found.get("utterance_words"))}
+    tables = source if _is_tables(source) else load_some(_NEEDED, source, client, corpus)
+    if "words" not in tables:
+        raise ValueError(f"TranscriptPlayer needs the table 'words', got {', '.join(tables)}")
+    if tables["words"].empty and (turns := tables.get("utterances")) is not None and len(turns):
+        return {**tables, "words": turns}  # a turn without words is shown and played as one word
+    return {**tables, "words": _in_turns(tables["words"], tables.get("utterance_words"))}
 
 
 @dataclass(frozen=True)
@@ -295,10 +295,10 @@ def speaker_names(words: pd.DataFrame) -> tuple[dict[str, str], dict[str, str]]:
     names = label_names(words)
     if names is None:
         return {}, {}
-    known = pd.DataFrame({"label": speaker_labels(words), "name": words["speaker_name"]}).dropna()
+    named = pd.DataFrame({"label": speaker_labels(words), "name": words["speaker_name"]}).dropna()
     turns: dict[str, str] = {}
     if "utterance_idx" in words.columns:
-        other = known[known["name"] != known["label"].map(names)]
+        other = named[named["name"] != named["label"].map(names)]
         turns = {str(turn): name for turn, name in zip(words["utterance_idx"][other.index], other["name"], strict=True)}
     return {label: name for label, name in names.items() if label is not None and name != label}, turns
 
