@@ -65,7 +65,7 @@ Fields of a result that are not echoed:
 
 Endpoints: all of the API, with upload, deletion and list filters (`http`). The four language model tasks, stored
 responses and purge, answered by quoting the transcript or by a configured model, at most 30 requests per minute
-(`http.llm_routes`). Tokens that open one session within 60 to 360,000 s (`http.server_state`). Both notifications, with
+(`http.llm_routes`). Tokens that open one session within 60 to 360,000 s (`http`). Both notifications, with
 up to eleven attempts (`jobs.webhook_delivery`).
 
 Streaming (`realtime`): sample_rate 8,000 to 48,000, encoding pcm_s16le and pcm_mulaw, word_boost,
@@ -98,6 +98,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from voxframe_server.server import serve
+
 
 __all__ = ["serve"]
 

@@ -28,7 +28,8 @@ from voxframe_server.jobs.ssrf_guard import origin
 
 if TYPE_CHECKING:  # starlette is in the extra `local`
     from voxframe_server.http.middleware import ActivityMonitor
-    from voxframe_server.jobs.job_store import JobStore
+    from voxframe_server.jobs import JobStore
+
 
 _log = logging.getLogger("voxframe_server")
 _PARENT_CHECK_SECONDS = 1.0
@@ -119,8 +120,7 @@ def serve(
         from voxframe_engine.speech.engines import select_engine
         from voxframe_server.http.app import make_app
         from voxframe_server.http.middleware import LOOPBACK, ActivityMonitor
-        from voxframe_server.jobs import webhook_delivery
-        from voxframe_server.jobs.database import UnusableDatabaseError
+        from voxframe_server.jobs import UnusableDatabaseError, webhook_delivery
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("voxframe"):
             raise

@@ -14,7 +14,7 @@ from tests.benchmarks.streaming import RATE, decoded
 from tests.server.conftest import KEY, Service
 from tests.server.test_llm import put
 from voxframe_server.data_dir import DataDir
-from voxframe_server.jobs.job_store import JobStore
+from voxframe_server.jobs import JobStore
 
 pytestmark = pytest.mark.browser
 

@@ -12,7 +12,7 @@ import pytest
 import voxframe
 from voxframe.errors import CorpusWarning, OptionError
 from voxframe.schema import CORPUS_TABLES
-from voxframe_server.http import serialization
+from voxframe_server.http.app import search_terms, search_words
 
 PAYLOADS = Path(__file__).parents[2] / "data" / "payloads"
 
@@ -40,10 +40,8 @@ def test_the_same_matches_as_the_service(recordings: voxframe.Corpus) -> None:
         words = json.loads(recordings.raw.get(name))["words"]
         texts = [word["text"] for word in words]
         runs = {" ".join(texts[n : n + size]) for size in range(1, 6) for n in range(0, len(texts), size)}
-        terms = [
-            term for term in serialization.search_terms(run.replace(",", "") for run in sorted(runs)) if "*" not in term
-        ]
-        matches = serialization.search_words(words, terms)
+        terms = [term for term in search_terms(run.replace(",", "") for run in sorted(runs)) if "*" not in term]
+        matches = search_words(words, terms)
         expected = {
             (match["text"], index, start, end)
             for match in matches

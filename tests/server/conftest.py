@@ -18,7 +18,7 @@ import requests
 
 from voxframe import models
 from voxframe_server.data_dir import DataDir
-from voxframe_server.jobs.job_store import JobStore
+from voxframe_server.jobs import JobStore
 
 KEY = "a-key-for-tests"
 

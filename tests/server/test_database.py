@@ -8,9 +8,9 @@ import threading
 
 import pytest
 
+from voxframe_server import jobs
 from voxframe_server.data_dir import is_disk_full
-from voxframe_server.jobs import database as databases
-from voxframe_server.jobs.database import Database, DatabaseBusyError, UnusableDatabaseError
+from voxframe_server.jobs import Database, DatabaseBusyError, UnusableDatabaseError
 
 SCHEMA = "CREATE TABLE IF NOT EXISTS notes (id TEXT PRIMARY KEY, text TEXT)"
 
@@ -54,7 +54,7 @@ def test_a_database_that_cannot_be_used_is_named_with_the_next_step(tmp_path):
 
 def test_a_locked_database_is_named_with_the_next_step(tmp_path, monkeypatch):
     """A database that another program holds locked says so; renaming it is not advised."""
-    monkeypatch.setattr(databases, "_OPENING_SECONDS", 0.1)
+    monkeypatch.setattr(jobs, "_OPENING_SECONDS", 0.1)
     path = tmp_path / "locked.sqlite"
     Database(path, SCHEMA, 1).close()
     other = sqlite3.connect(path, isolation_level=None)
@@ -101,7 +101,7 @@ def test_the_next_start_completes_an_interrupted_wipe(tmp_path):
     """A row deleted while another process read leaves the disk once a new process is the only user of the file."""
     path = tmp_path / "notes.sqlite"
     script = (
-        "import os, sys; from pathlib import Path; from voxframe_server.jobs.database import Database\n"
+        "import os, sys; from pathlib import Path; from voxframe_server.jobs import Database\n"
         f"database = Database(Path(sys.argv[1]), {SCHEMA!r}, 1)\n"
         "with database.transaction() as run: run(\"INSERT INTO notes VALUES ('a', '<to be wiped>')\")\n"
         "database.connection.execute('PRAGMA secure_delete = OFF')\n"  # overwrites most deleted rows, but not all
@@ -115,7 +115,7 @@ def test_the_next_start_completes_an_interrupted_wipe(tmp_path):
 
 def test_locked_file_is_an_error_of_its_own_for_writers_and_none_for_readers(tmp_path, monkeypatch):
     """Writers get DatabaseBusyError while another process holds the file; nothing is lost, and readers continue."""
-    monkeypatch.setattr(databases, "BUSY_SECONDS", 0.1)
+    monkeypatch.setattr(jobs, "BUSY_SECONDS", 0.1)
     database = Database(tmp_path / "notes.sqlite", SCHEMA, 1)
     other = sqlite3.connect(tmp_path / "notes.sqlite", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

@@ -7,7 +7,7 @@ import pytest
 import srt as srt_reader
 
 from voxframe_server.data_dir import DataDir
-from voxframe_server.jobs.job_store import JobStore
+from voxframe_server.jobs import JobStore
 
 
 @pytest.fixture(scope="module")

@@ -21,11 +21,10 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from tests.server.test_llm import put
 
-from voxframe_server.data_dir import DataDir
-from voxframe_server.http import request_bodies
+from voxframe_server import http
+from voxframe_server.data_dir import DataDir, RedactedAudioStore
 from voxframe_server.http.app import _http_error
 from voxframe_server.http.middleware import ErrorMiddleware
-from voxframe_server.jobs.redacted_audio_store import RedactedAudioStore
 
 LIMIT = 3_000_000
 
@@ -54,10 +53,10 @@ def small(tmp_path, monkeypatch):
     """URL and data directory of an upload server with a small limit and a short timeout."""
     data_dir = DataDir(tmp_path / "data")
     data_dir.make()
-    monkeypatch.setattr(request_bodies, "STALLED", 0.5)
+    monkeypatch.setattr(http, "STALLED", 0.5)
 
     async def upload(request):
-        return PlainTextResponse(await request_bodies.save_upload(request, data_dir, LIMIT))
+        return PlainTextResponse(await http.save_upload(request, data_dir, LIMIT))
 
     app = Starlette(routes=[Route("/", upload, methods=["POST"])], exception_handlers={HTTPException: _http_error})
     config = uvicorn.Config(app, http="h11", log_config=None, timeout_graceful_shutdown=1)

@@ -10,7 +10,7 @@ import pytest
 
 from voxframe_engine.answers import cut
 from voxframe_server.data_dir import DataDir
-from voxframe_server.jobs.job_store import JobStore
+from voxframe_server.jobs import JobStore
 
 SERVICE_ARGUMENTS = ("--llm-requests", "0")
 UNKNOWN = "00000000-0000-4000-8000-000000000000"

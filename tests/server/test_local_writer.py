@@ -55,9 +55,10 @@ def test_the_server_starts_and_ends_its_writer(written: Service) -> None:
 
 def test_a_request_ends_when_its_client_has_gone(written: Service) -> None:
     """The writer does not go on for nobody: the server logs the end, and the next request is answered."""
-    body = {"input_text": TEXT * 8, "prompt": "Write a poem", "max_output_size": 450, "temperature": 1.0}
+    questions = [{"question": f"What happened on day {day}?"} for day in range(60)]  # each is a request to the writer
+    body = {"input_text": TEXT * 8, "questions": questions, "max_output_size": 450, "temperature": 1.0}
     with pytest.raises(requests.ReadTimeout):
-        written.session.post(f"{written.url}/llm/v3/generate/task", json=body, timeout=0.3)
+        written.session.post(f"{written.url}/llm/v3/generate/question-answer", json=body, timeout=0.3)
     deadline = time.monotonic() + 60
     while "the client has gone" not in written.log.read_text() and time.monotonic() < deadline:
         time.sleep(0.1)

@@ -10,10 +10,9 @@ import pytest
 import requests
 
 from voxframe_engine import JobFailed
-from voxframe_server.data_dir import DataDir
-from voxframe_server.jobs import redacted_audio_store
-from voxframe_server.jobs.job_store import JobStore
-from voxframe_server.jobs.redacted_audio_store import RedactedAudioStore
+from voxframe_server import data_dir as data_directory
+from voxframe_server.data_dir import DataDir, RedactedAudioStore
+from voxframe_server.jobs import JobStore
 
 SOUND = bytes(range(256)) * 40
 
@@ -111,11 +110,11 @@ def test_an_expired_url_is_refused(tmp_path, monkeypatch):
     data_dir.redacted(job, "mp3").write_bytes(SOUND)
     url = urlsplit(RedactedAudioStore(data_dir, "key").url(job, "http://127.0.0.1:1"))
     signed = {name: values[0] for name, values in parse_qs(url.query).items()}
-    given = (url.path.removeprefix(redacted_audio_store.PREFIX), signed["Expires"], signed["Signature"])
+    given = (url.path.removeprefix(data_directory.SIGNED_PREFIX), signed["Expires"], signed["Signature"])
     assert RedactedAudioStore(data_dir, "key").at(*given) == (data_dir.redacted(job, "mp3"), "audio/mpeg")
     with pytest.raises(PermissionError, match="signature"):
         RedactedAudioStore(data_dir, "another key").at(*given)
-    later = time.time() + redacted_audio_store.GOOD_FOR + 1
+    later = time.time() + data_directory.GOOD_FOR + 1
     monkeypatch.setattr(time, "time", lambda: later)
     with pytest.raises(PermissionError, match="expired"):
         RedactedAudioStore(data_dir, "key").at(*given)

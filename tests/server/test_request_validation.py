@@ -6,8 +6,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from voxframe import options
-from voxframe_server.http import request_bodies, serialization
-from voxframe_server.jobs.job_store import JobRecord
+from voxframe_engine import RequestRefused
+from voxframe_server.http import validated
+from voxframe_server.http.app import transcript_fields
+from voxframe_server.jobs import JobRecord
 
 _scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
 _values = st.recursive(
@@ -43,8 +45,8 @@ def test_any_body_is_refused_or_gives_a_complete_transcript(body, with_address):
     if with_address:
         body = {**body, "audio_url": "http://192.0.2.1/a.mp3"}
     try:
-        fields = request_bodies.validated(body)
-    except request_bodies.RequestRefused as refused:
+        fields = validated(body)
+    except RequestRefused as refused:
         message = str(refused)
     else:
         message = None
@@ -53,7 +55,7 @@ def test_any_body_is_refused_or_gives_a_complete_transcript(body, with_address):
         return
     stored = orjson.loads(orjson.dumps(fields))
     job = JobRecord(1, "id", "queued", "now", None, stored, None, None, None, 0, None, False)
-    shown = serialization.transcript(job, None)
+    shown = transcript_fields(job, None)
     orjson.dumps(shown)
     assert options.FIELDS.keys() - {"webhook_auth_header_value"} <= shown.keys()
     assert "webhook_auth_header_value" not in shown
@@ -64,8 +66,8 @@ def test_any_body_is_refused_or_gives_a_complete_transcript(body, with_address):
 def test_a_body_that_is_not_an_object_is_refused(body):
     """Lists, numbers and strings are refused."""
     if not isinstance(body, dict):
-        with pytest.raises(request_bodies.RequestRefused, match="JSON object"):
-            request_bodies.validated(body)
+        with pytest.raises(RequestRefused, match="JSON object"):
+            validated(body)
 
 
 ADDRESS = {"audio_url": "http://192.0.2.1/a.mp3"}
@@ -92,13 +94,13 @@ def test_every_analysis_is_accepted_in_english():
     """All analyses may be requested together."""
     flags = {name: True for name, field in options.FIELDS.items() if field.default is False}
     wanted = {**ADDRESS, **flags, "language_detection": False, "topics": ["a"], "word_boost": ["b"]}
-    assert request_bodies.validated(wanted) == wanted
+    assert validated(wanted) == wanted
 
 
 def test_each_policy_alone_is_accepted():
     """Every PII policy is supported."""
     for policy in options.PII_POLICIES:
-        assert request_bodies.validated({**ADDRESS, "redact_pii": True, "redact_pii_policies": [policy]})
+        assert validated({**ADDRESS, "redact_pii": True, "redact_pii_policies": [policy]})
 
 
 def test_an_analysis_in_an_unsupported_language_is_refused(polyglot, payload_folder):
@@ -106,32 +108,28 @@ def test_an_analysis_in_an_unsupported_language_is_refused(polyglot, payload_fol
     example = orjson.loads((payload_folder / "error_models_not_in_language_400.json").read_bytes())
     beginning = example["error"].partition(":")[0]
     wanted = {"redact_pii": True, "summarization": True, "filter_profanity": True}
-    with pytest.raises(request_bodies.RequestRefused) as refused:
-        request_bodies.validated({**ADDRESS, "language_code": "fr", **wanted}, polyglot)
+    with pytest.raises(RequestRefused) as refused:
+        validated({**ADDRESS, "language_code": "fr", **wanted}, polyglot)
     assert str(refused.value) == f"{beginning}: redact_pii, summarization, filter_profanity"
-    assert request_bodies.validated(
-        {**ADDRESS, "language_code": "fr", "speaker_labels": True, "word_boost": ["a"]}, polyglot
-    )
-    assert request_bodies.validated({**ADDRESS, **wanted}, polyglot)
+    assert validated({**ADDRESS, "language_code": "fr", "speaker_labels": True, "word_boost": ["a"]}, polyglot)
+    assert validated({**ADDRESS, **wanted}, polyglot)
 
 
 def test_language_detection_needs_an_engine_that_supports_it(polyglot):
     """The error tells what to send instead and which engine detects languages."""
     with pytest.raises(
-        request_bodies.RequestRefused,
+        RequestRefused,
         match=r"parrot engine .* Send language_code instead .*restart the server with --engine and one of: polyglot",
     ):
-        request_bodies.validated({**ADDRESS, "language_detection": True}, "parrot")
+        validated({**ADDRESS, "language_detection": True}, "parrot")
     wanted = {**ADDRESS, "language_detection": True, "language_confidence_threshold": 0.4, "redact_pii": True}
-    assert request_bodies.validated(wanted, polyglot) == wanted
+    assert validated(wanted, polyglot) == wanted
 
 
 def test_too_many_boosted_terms_are_refused():
     """A thousand boosted terms of a hundred characters are accepted, more or longer ones refused."""
     most = ["a" * 100] * 1000
-    assert request_bodies.validated({**ADDRESS, "word_boost": most})["word_boost"] == most
+    assert validated({**ADDRESS, "word_boost": most})["word_boost"] == most
     for beyond in ([*most, "a"], ["a" * 101]):
-        with pytest.raises(
-            request_bodies.RequestRefused, match="at most 1000 words or phrases of at most 100 characters"
-        ):
-            request_bodies.validated({**ADDRESS, "word_boost": beyond})
+        with pytest.raises(RequestRefused, match="at most 1000 words or phrases of at most 100 characters"):
+            validated({**ADDRESS, "word_boost": beyond})

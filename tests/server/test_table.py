@@ -7,8 +7,8 @@ import pytest
 
 import voxframe_server
 from voxframe import options
-from voxframe_server.http import serialization
-from voxframe_server.jobs.job_store import JobRecord
+from voxframe_server.http.app import transcript_fields
+from voxframe_server.jobs import JobRecord
 
 ROWS = [row.split(" | ") for row in re.findall(r"^\| (?!field )(.+) \|$", voxframe_server.__doc__, re.MULTILINE)]
 NAMES = {name for row in ROWS for name in row[0].split(", ")}
@@ -23,7 +23,7 @@ def test_every_field_of_a_request_is_in_it():
 def test_every_field_of_a_result_is_in_it():
     """The tables list every field of a completed and of a failed job."""
     job = JobRecord(1, "id", "error", "now", None, {"audio_url": "http://a/b"}, None, None, "why", 0, None, False)
-    fields = set(serialization.transcript(job, {"audio_channels": 2})) | {"error"}
+    fields = set(transcript_fields(job, {"audio_channels": 2})) | {"error"}
     assert fields <= NAMES
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from tests.server.test_llm import put
 
-from voxframe_server.http.serialization import search_terms, search_words
+from voxframe_server.http.app import search_terms, search_words
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,18 @@
-"""The ASGI application of the embedded server, and its endpoints for uploads, transcripts, and streaming tokens."""
+"""The ASGI application of the embedded server, its endpoints for uploads, transcripts and tokens, and its web page.
+
+The page at `/` shows jobs, their status and their text, updated live. It contains no data and needs no key. It loads
+data through the REST endpoints and `/queue`, with the key that the user enters.
+"""
 
 from __future__ import annotations
 
 import logging
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import date
+from pathlib import Path
 from typing import Any, TypedDict
 from urllib.parse import urlencode
 
@@ -19,17 +24,37 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route, Router, WebSocketRoute
 
+from voxframe import _text, options
 from voxframe._text import DEFAULT_CHARS
-from voxframe.options import FIELDS, LIST_LIMIT, STATUSES, TOKEN_SECONDS
+from voxframe.options import FIELDS, LIST_LIMIT, STATUSES, TOKEN_SECONDS, WORD_SEARCH_WORDS
 from voxframe.validators import shown
 from voxframe_engine import RequestRefused
 from voxframe_engine.answers import Answerer, Report
 from voxframe_engine.answers.writer import LocalModel
 from voxframe_engine.speech import engines
 from voxframe_engine.speech.engines import DEFAULT_CHOICE, EngineChoice
-from voxframe_engine.text import srt, vtt
-from voxframe_server.data_dir import DataDir, RetentionPolicy
-from voxframe_server.http import llm_routes, page, serialization
+from voxframe_engine.text import passage, srt, vtt
+from voxframe_server.data_dir import (
+    SIGNED_PREFIX,
+    DataDir,
+    RedactedAudioStore,
+    RedactedAudioUnavailable,
+    RetentionPolicy,
+)
+from voxframe_server.http import (
+    UNKNOWN_ID,
+    ServerState,
+    TokenStore,
+    json_response,
+    llm_routes,
+    read_json,
+    reports_unknown_fields,
+    route,
+    save_upload,
+    server_state,
+    unknown_fields,
+    validated,
+)
 from voxframe_server.http.llm_routes import ResponseStore
 from voxframe_server.http.middleware import (
     LOOPBACK,
@@ -38,21 +63,157 @@ from voxframe_server.http.middleware import (
     RateLimitMiddleware,
     error_response,
 )
-from voxframe_server.http.request_bodies import (
-    read_json,
-    reports_unknown_fields,
-    save_upload,
-    unknown_fields,
-    validated,
-)
-from voxframe_server.http.server_state import UNKNOWN_ID, ServerState, TokenStore, json_response, route, server_state
-from voxframe_server.jobs import redacted_audio_store, webhook_delivery
-from voxframe_server.jobs.job_store import JobRecord, JobStore, Webhook
-from voxframe_server.jobs.redacted_audio_store import RedactedAudioStore
+from voxframe_server.jobs import JobRecord, JobStore, Webhook, webhook_delivery
 from voxframe_server.jobs.scheduler import JobScheduler, Rewrite
 from voxframe_server.jobs.ssrf_guard import is_known_private, origin
 from voxframe_server.jobs.webhook_delivery import WebhookQueue, WebhookSender
 from voxframe_server.realtime.websocket import StreamEndpoint, StreamLimits
+
+#: Result fields and their values before a job is completed.
+RESULTS: dict[str, Any] = dict.fromkeys(
+    "text words utterances confidence audio_duration language_model acoustic_model language_confidence "
+    "webhook_status_code auto_highlights_result content_safety_labels iab_categories_result custom_topics_results "
+    "chapters summary sentiment_analysis_results entities".split()
+) | {"content_safety_labels": {}, "iab_categories_result": {}}
+#: Settings that are null, instead of their default, unless the other setting was requested.
+_ONLY_WITH = {
+    "boost_param": "word_boost",
+    "redact_pii_audio_quality": "redact_pii_audio",
+    "redact_pii_policies": "redact_pii",
+    "redact_pii_sub": "redact_pii",
+    "summary_model": "summarization",
+    "summary_type": "summarization",
+    "content_safety_confidence": "content_safety",
+    "language_confidence_threshold": "language_detection",
+}
+#: Result fields that are kept after deletion.
+_KEPT = ("audio_duration", "language_model", "acoustic_model")
+_FALSE_WHEN_DELETED = (
+    "webhook_auth auto_highlights redact_pii auto_chapters summarization disfluencies sentiment_analysis "
+    "entity_detection".split()
+)
+DELETED_TEXT, DELETED_URL = "Deleted by user.", "http://deleted_by_user"
+
+
+def transcript_fields(job: JobRecord, result: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the transcript object of a job."""
+    if job.deleted:
+        return _deleted(job)
+    fields = {"id": job.id, "status": job.status, **_echo(job.request), **RESULTS, **(result or {})}
+    fields |= {"throttled": job.throttled, "speed_boost": False, "webhook_status_code": job.webhook_status_code}
+    if job.status == "error":
+        fields["error"] = job.error
+    return fields
+
+
+def _echo(request: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of the request. The value of the webhook header is never among them."""
+    echo = {}
+    for name, field in options.FIELDS.items():
+        if field.secret:
+            continue
+        value = field.default if name not in _ONLY_WITH or request.get(_ONLY_WITH[name]) else None
+        echo[name] = request.get(name, list(value) if isinstance(value, tuple) else value)
+    echo["webhook_auth"] = request.get("webhook_auth_header_name") is not None
+    return echo
+
+
+def _kept_fields(result: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the result fields that are kept after a transcript is deleted."""
+    return {name: (result or {}).get(name) for name in _KEPT}
+
+
+def _deleted(job: JobRecord) -> dict[str, Any]:
+    fields: dict[str, Any] = dict.fromkeys(
+        (*_echo({}), *RESULTS, "throttled", "speed_boost", "speaker_count", "cluster_id")
+    )
+    fields |= dict.fromkeys(_FALSE_WHEN_DELETED, False)
+    fields |= {"id": job.id, "status": job.status, "error": job.error, "text": DELETED_TEXT}
+    fields |= {"audio_url": DELETED_URL, "webhook_url": DELETED_URL}
+    return fields | job.request
+
+
+def _list_item(job: JobRecord, base_url: str) -> dict[str, Any]:
+    """Return the list entry of a job."""
+    return {
+        "id": job.id,
+        "resource_url": f"{base_url}/v2/transcript/{job.id}",
+        "status": job.status,
+        "created": job.created,
+        "completed": job.completed,
+        "audio_url": DELETED_URL if job.deleted else job.request["audio_url"],
+        "error": job.error,
+    }
+
+
+def _passages(
+    transcript: dict[str, Any], name: str, split: Callable[[list[dict[str, Any]]], list[list[dict[str, Any]]]]
+) -> dict[str, Any]:
+    return {
+        name: [
+            {**passage(words), "confidence": sum(word["confidence"] for word in words) / len(words)}
+            for words in split(transcript["words"] or [])
+        ],
+        "id": transcript["id"],
+        "confidence": transcript["confidence"],
+        "audio_duration": transcript["audio_duration"],
+    }
+
+
+def search_terms(values: Iterable[str]) -> list[str]:
+    """Return the search terms in the values of `words=`, which may be comma-separated or repeated."""
+    terms: dict[str, str] = {}
+    for value in values:
+        for term in value.split(","):
+            key = " ".join(_tokens(term))
+            if key.count(" ") >= WORD_SEARCH_WORDS:
+                raise ValueError(f"a phrase may have at most {WORD_SEARCH_WORDS} words; {shown(term.strip())} has more")
+            if key:
+                terms.setdefault(key, " ".join(term.split()))
+    if not terms:
+        raise ValueError("words is required: words, numbers or phrases of up to five words, separated by commas")
+    return list(terms.values())
+
+
+def _tokens(text: str) -> list[str]:
+    return [token for token in map(_text.search_form, text.split()) if token]
+
+
+def search_words(words: Sequence[dict[str, Any]], terms: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the matches of each term of `search_terms`. A term without a match is left out.
+
+    Example:
+        >>> search_words([{"text": "Smoke.", "start": 250, "end": 650}], ["smoke"])
+        [{'text': 'smoke', 'count': 1, 'timestamps': [[250, 650]], 'indexes': [0]}]
+    """
+    # Channel by channel, because the words of simultaneous speakers alternate.
+    channels: dict[Any, list[tuple[str, int]]] = {}
+    for index, word in enumerate(words):
+        channels.setdefault(word.get("channel"), []).extend((token, index) for token in _tokens(word["text"]))
+    spoken = [token for channel in channels.values() for token in (*channel, ("", -1))]  # no term contains ""
+    positions: dict[str, list[int]] = {}
+    for position, (token, _) in enumerate(spoken):
+        positions.setdefault(token, []).append(position)
+    matches = []
+    for term in terms:
+        tokens = _tokens(term)
+        spans = [
+            (spoken[position][1], spoken[position + len(tokens) - 1][1])
+            for position in positions.get(tokens[0], ())
+            if [token for token, _ in spoken[position : position + len(tokens)]] == tokens
+        ]
+        spans.sort()
+        if spans:
+            matches.append(
+                {
+                    "text": term,
+                    "count": len(spans),
+                    "timestamps": [[words[first]["start"], words[last]["end"]] for first, last in spans],
+                    "indexes": [first for first, _ in spans],
+                }
+            )
+    return matches
+
 
 _log = logging.getLogger("voxframe_server")
 _DEFAULT_LIMIT = 10
@@ -112,19 +273,21 @@ def make_app(
 
     app = Starlette(
         routes=[
-            *page.ROUTES,
+            Route("/", index),
+            Route("/queue", queue),
+            *(Route(f"/page/{name}", page_file) for name in _PAGE_FILES),
             Route("/v2/upload", upload, methods=["POST"]),
             route("/v2/transcript", get=listing, post=create),
             route("/v2/transcript/{transcript_id}", get=show, delete=delete),
             Route("/v2/transcript/{transcript_id}/{resource}", derived, methods=["GET"]),
-            Route(redacted_audio_store.PREFIX + "{name}", redacted_file, methods=["GET"]),
+            Route(SIGNED_PREFIX + "{name}", redacted_file, methods=["GET"]),
             Mount(f"/{llm_prefix}/v3", RateLimitMiddleware(language_model, llm_requests)),
             Route("/v2/realtime/token", create_token, methods=["POST"]),
             WebSocketRoute("/v2/realtime/ws", streaming.endpoint),
         ],
         middleware=[
             Middleware(ErrorMiddleware),
-            Middleware(AuthMiddleware, key=key, hosts=hosts, signed=redacted_audio_store.PREFIX, keyless=page.KEYLESS),
+            Middleware(AuthMiddleware, key=key, hosts=hosts, signed=SIGNED_PREFIX, keyless=_KEYLESS),
         ],
         exception_handlers={HTTPException: _http_error},
         lifespan=lifespan,
@@ -193,7 +356,7 @@ def _create(state: ServerState, body: object) -> dict[str, Any]:
     job = state.jobs.add(fields, state.upload_of(fields["audio_url"]), state.owner, state.data_dir.job, webhook)
     state.scheduler.wake()
     _log.info("job %s: queued, with %d before it", job.id, state.jobs.ahead(job))
-    return serialization.transcript(job, None)
+    return transcript_fields(job, None)
 
 
 def _webhook(state: ServerState, fields: dict[str, Any]) -> Webhook | None:
@@ -222,7 +385,7 @@ def show(request: Request) -> Response:
     """GET /v2/transcript/{id}: return a transcript."""
     state = server_state(request)
     job = state.job(request.path_params["transcript_id"])
-    fields = serialization.transcript(job, state.result(job))
+    fields = transcript_fields(job, state.result(job))
     method = fields.get("summary_method")
     return json_response(fields, headers={"X-Summary-Method": method} if method else {})
 
@@ -232,13 +395,13 @@ def delete(request: Request) -> Response:
     state = server_state(request)
     job = state.job(request.path_params["transcript_id"])
     result = state.result(job) if state.data_dir.result(job.id).exists() else None
-    unused = state.jobs.delete(job.id, serialization.kept(result))
+    unused = state.jobs.delete(job.id, _kept_fields(result))
     shutil.rmtree(state.data_dir.job(job.id), ignore_errors=True)
     for media in unused:
         (state.data_dir.root / media).unlink(missing_ok=True)
     state.scheduler.wake()
     _log.info("job %s: deleted", job.id)
-    return json_response(serialization.transcript(state.job(job.id), None))
+    return json_response(transcript_fields(state.job(job.id), None))
 
 
 def listing(request: Request) -> Response:
@@ -264,7 +427,7 @@ def listing(request: Request) -> Response:
                 "prev_url": link(before_id=listed.jobs[-1].id) if listed.older else None,
                 "next_url": link(after_id=listed.jobs[0].id) if listed.newer else None,
             },
-            "transcripts": [serialization.list_item(job, base) for job in listed.jobs],
+            "transcripts": [_list_item(job, base) for job in listed.jobs],
         }
     )
 
@@ -320,7 +483,7 @@ def derived(request: Request) -> Response:
         raise HTTPException(404, f"a transcript has no {shown(name)}; it has {', '.join(_VIEWS)}, redacted-audio")
     if job.deleted or job.status != "completed":
         raise HTTPException(400, f"{name} requires a completed transcript; {_state(job)}")
-    transcript = serialization.transcript(job, state.result(job))
+    transcript = transcript_fields(job, state.result(job))
     try:
         content = make(transcript, request)
     except ValueError as error:
@@ -346,15 +509,15 @@ def _subtitles(write: Callable[[dict[str, Any], int], str]) -> Callable[[dict[st
 
 
 def _word_search(transcript: dict[str, Any], request: Request) -> dict[str, Any]:
-    terms = serialization.search_terms(request.query_params.getlist("words"))
-    matches = serialization.search_words(transcript["words"] or [], terms)
+    terms = search_terms(request.query_params.getlist("words"))
+    matches = search_words(transcript["words"] or [], terms)
     return {"id": transcript["id"], "total_count": sum(match["count"] for match in matches), "matches": matches}
 
 
 def _redacted_audio(state: ServerState, job: JobRecord, request: Request) -> Response:
     try:
         ready = state.redacted.view(job, _base_url(request))
-    except redacted_audio_store.RedactedAudioUnavailable as error:
+    except RedactedAudioUnavailable as error:
         raise HTTPException(400, str(error)) from None
     return json_response(ready, 200 if ready else 202)
 
@@ -397,7 +560,58 @@ def _issue_token(tokens: TokenStore, body: object) -> str:
 _VIEWS: dict[str, Callable[[dict[str, Any], Request], Response | dict[str, Any]]] = {
     "srt": _subtitles(srt),
     "vtt": _subtitles(vtt),
-    "paragraphs": lambda transcript, _: serialization.paragraphs(transcript),
-    "sentences": lambda transcript, _: serialization.sentences(transcript),
+    "paragraphs": lambda transcript, _: _passages(transcript, "paragraphs", _text.paragraphs),
+    "sentences": lambda transcript, _: _passages(transcript, "sentences", _text.sentences),
     "word-search": _word_search,
 }
+
+
+_PAGE = Path(__file__).parent / "page"
+_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+_PAGE_FILES = ("page.js", "job.js", "page.css", "icon.svg")
+#: Paths of the page, which contain no data.
+_KEYLESS = frozenset({"/", *(f"/page/{name}" for name in _PAGE_FILES)})
+_PAGE_HEADERS = {
+    # Only these files may run, be shown or be connected to, and no text can become markup.
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+_MOST_QUEUED = 200
+
+
+def _page_file(name: str) -> Response:
+    path = _PAGE / name
+    return Response(path.read_bytes(), media_type=_TYPES[path.suffix], headers=_PAGE_HEADERS)
+
+
+def index(request: Request) -> Response:
+    """GET /: return the page to browsers, and links to other clients."""
+    if "text/html" in request.headers.get("accept", ""):
+        answer = _page_file("index.html")
+    else:
+        answer = json_response({"service": "voxframe", "transcripts": "/v2/transcript"})
+    answer.headers["Vary"] = "Accept"
+    return answer
+
+
+def page_file(request: Request) -> Response:
+    """GET /page/{name}: return a file of the page."""
+    return _page_file(request.url.path.rpartition("/")[2])
+
+
+def queue(request: Request) -> Response:
+    """GET /queue: return positions in the queue, from 1, and the progress of jobs and downloads."""
+    server = server_state(request)
+    page = server.jobs.page(_MOST_QUEUED, status="queued")
+    body: dict[str, Any] = {
+        "waiting": {job.id: page.total - newer for newer, job in enumerate(page.jobs)},
+        "progress": server.scheduler.progress(),
+        "downloads": server.scheduler.downloads(),
+    }
+    return json_response(body)

@@ -33,10 +33,16 @@ from voxframe_engine.answers import (
     from_transcript,
 )
 from voxframe_engine.answers.writer import LocalModel
-from voxframe_server.http.request_bodies import read_json, reports_unknown_fields, unknown_fields
-from voxframe_server.http.server_state import ServerState, json_response, route, server_state
-from voxframe_server.jobs.database import Database
-from voxframe_server.jobs.job_store import now
+from voxframe_server.http import (
+    ServerState,
+    json_response,
+    read_json,
+    reports_unknown_fields,
+    route,
+    server_state,
+    unknown_fields,
+)
+from voxframe_server.jobs import Database, now
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS responses (id TEXT PRIMARY KEY, created TEXT NOT NULL, answer TEXT NOT NULL)"
 _VERSION = 1

@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from voxframe_server.data_dir import is_disk_full
-from voxframe_server.jobs.database import DatabaseBusyError
+from voxframe_server.jobs import DatabaseBusyError
 
 _log = logging.getLogger("voxframe_server")
 

@@ -34,7 +34,7 @@ from voxframe.settings import cores
 from voxframe_engine.answers import Cancelled, ModelFailed, Report
 from voxframe_engine.speech.engines import DEFAULT_CHOICE, EngineChoice
 from voxframe_server.data_dir import DataDir, RetentionPolicy, sweep
-from voxframe_server.jobs.job_store import JobRecord, JobStore, Stage
+from voxframe_server.jobs import JobRecord, JobStore, Stage
 from voxframe_server.jobs.worker_process import WorkerTask
 
 _log = logging.getLogger("voxframe_server")

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from voxframe_server.jobs.database import Database
+from voxframe_server.jobs import Database
 from voxframe_server.jobs.ssrf_guard import NotAllowedError, connection, origin, request_target, time_limit
 
 _log = logging.getLogger("voxframe_server")

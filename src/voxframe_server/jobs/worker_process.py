@@ -227,7 +227,7 @@ def _speech(task: WorkerTask, tell: Callable[..., None]) -> None:
     data_dir = DataDir(root)
     spans = result.pop(REDACTED_SPANS, None)
     if task["request"].get("redact_pii_audio"):
-        from voxframe_server.jobs.redacted_audio_store import RedactedAudioStore
+        from voxframe_server.data_dir import RedactedAudioStore
 
         RedactedAudioStore.make(data_dir, task["id"], root / task["media"], spans, task["request"])
     write_atomic(data_dir.result(task["id"]), orjson.dumps(result))
