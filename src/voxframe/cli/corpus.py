@@ -34,7 +34,7 @@ from voxframe.cli import (
 from voxframe.corpus import Corpus
 from voxframe.corpus.importing import is_payload_file
 from voxframe.corpus.llm import Answers, Refresh
-from voxframe.corpus.reading import unfinished
+from voxframe.corpus.query import unfinished
 from voxframe.corpus.store import EXPORTS
 from voxframe.errors import ExportWarning, OptionError, PayloadError
 from voxframe.export.writers import FORMATS, format_of

@@ -50,7 +50,7 @@ import pandas as pd
 from voxframe import frames
 from voxframe._arrow import takes_frames
 from voxframe.corpus.analyses import analyzed, checked_options
-from voxframe.corpus.reading import TablesByName
+from voxframe.corpus.query import TablesByName
 from voxframe.errors import PayloadError
 from voxframe.frames.payloads import encode, payloads
 from voxframe.frames.responses import Messages, Responses, response_table, stream_table, stream_word_table

@@ -20,7 +20,7 @@ from voxframe.corpus.corpus import chosen_corpus
 from voxframe.corpus.importing import UnreadableFileError, payload_stem
 from voxframe.corpus.ledger import check_client
 from voxframe.corpus.people import with_names
-from voxframe.corpus.reading import NONE_GIVEN, unfinished, why_empty
+from voxframe.corpus.query import NONE_GIVEN, unfinished, why_empty
 from voxframe.corpus.store import EXPORTS, UNFINISHED, View
 from voxframe.errors import CorpusWarning, DamagedFileError, OptionError, PayloadError, PayloadWarning, caller
 from voxframe.frames.corrected import with_original

@@ -13,7 +13,7 @@ import traitlets
 
 from voxframe.client import Client, connect
 from voxframe.corpus import Corpus
-from voxframe.corpus.batch.plan import TO_SEND, Plan
+from voxframe.corpus.batch.submit import TO_SEND, Plan
 from voxframe.corpus.corpus import chosen_corpus
 from voxframe.corpus.job import PENDING
 from voxframe.corpus.ledger import check_client

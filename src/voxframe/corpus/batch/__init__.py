@@ -26,8 +26,17 @@ from voxframe.client.progress import Progress
 from voxframe.client.transcript import Transcript
 from voxframe.corpus.archive import Archive, in_session
 from voxframe.corpus.batch.media import UNREADABLE, Recordings, expand, identify, one_source
-from voxframe.corpus.batch.plan import TO_SEND, Plan, make_plan
-from voxframe.corpus.batch.submit import BatchResult, Sender, count, read_again, send_all, store_plan
+from voxframe.corpus.batch.submit import (
+    TO_SEND,
+    BatchResult,
+    Plan,
+    Sender,
+    count,
+    make_plan,
+    read_again,
+    send_all,
+    store_plan,
+)
 from voxframe.corpus.batch.sync import CONCURRENCY, Adoption, Fetching, find_lost_jobs, keep
 from voxframe.corpus.batch.worker_pool import AdaptiveThrottle, run_in_threads
 from voxframe.corpus.catalog import FORGOTTEN, clear_errors
