@@ -25,7 +25,6 @@ from voxframe import encoder
 from voxframe.encoder import SentenceEncoder
 from voxframe_engine.analyses import Redaction, chapters, entities, key_phrases, labels, lexicon
 from voxframe_engine.analyses.chapters import boundaries
-from voxframe_engine.analyses.entities import recognizer
 from voxframe_engine.analyses.lexicon import stem, words_of
 from voxframe_engine.text import sentences_of
 
@@ -34,7 +33,7 @@ _SIGNS = {"+": "POSITIVE", "-": "NEGATIVE", "0": "NEUTRAL"}
 
 
 def score_entities(
-    half: str, style: str | None = None, names: recognizer.Recognizer | None = None, kinds: Sequence[str] = ()
+    half: str, style: str | None = None, names: entities.Recognizer | None = None, kinds: Sequence[str] = ()
 ) -> tuple[labelled.Score, float]:
     """Entities of the right kind with half of their words or more, and the share of marked words found as any kind.
 
@@ -58,7 +57,7 @@ def score_entities(
     return score, covered / marked_words
 
 
-def score_redaction(names: recognizer.Recognizer | None, name: str) -> tuple[int, int, int, int]:
+def score_redaction(names: entities.Recognizer | None, name: str) -> tuple[int, int, int, int]:
     """Numbers of pieces of personal data that are covered whole, of all, of other words covered, and of all others."""
     whole = pieces = extra = others = 0
     for _, text, gold in labelled.marked(name):
@@ -211,7 +210,7 @@ def compare(payloads: Path, coder: Coder = None) -> Iterator[str]:
     ]
     yield f"sentiment: the same for {statistics.mean(same):.2f} of {len(same)} sentences"
     theirs = Counter((e["entity_type"], _stems(e["text"])) for e in answers["entity-detection"]["entities"])
-    ours = Counter((e.kind, _stems(e.text)) for e in entities.find(said, names=recognizer.load()))
+    ours = Counter((e.kind, _stems(e.text)) for e in entities.find(said, names=entities.load_recognizer()))
     yield (
         f"entities: {(theirs & ours).total()} the same, {(theirs - ours).total()} only theirs, "
         f"{(ours - theirs).total()} only ours"
@@ -244,7 +243,9 @@ def hear(name: str) -> tuple[float, float, list[str]]:
     ]
     plain = [re.sub(r"\W", "", word["text"]).lower() for word in truth]
     result = run_job(labelled.DATA / f"{name}.flac", {"dual_channel": name == "call"})
-    spans = Redaction(result["words"], entities.find(result["words"], names=recognizer.load(), doubtful=True)).spans
+    spans = Redaction(
+        result["words"], entities.find(result["words"], names=entities.load_recognizer(), doubtful=True)
+    ).spans
     personal: set[int] = set()
     left = []
     for row in labelled.lines("recordings.txt"):

@@ -13,7 +13,7 @@ from tests.benchmarks import labelled
 from tests.benchmarks.analyses import Coder, score_entities, score_redaction, score_sentiment, unsafe
 from voxframe_engine import RequestRefused
 from voxframe_engine.analyses import chapters, labels, lexicon
-from voxframe_engine.analyses.entities import recognizer
+from voxframe_engine.analyses.entities import load_recognizer
 from voxframe_engine.answers import Line, LLMQuestion, LLMRequest, Source, from_text
 from voxframe_engine.answers.extractive import NOTHING_FITS, ExtractiveAnswerer
 from voxframe_engine.text import Sentence, sentences_of
@@ -191,7 +191,7 @@ def report(coder: Coder) -> Iterator[str]:
             yield f"answerer, tasks {name}: {right} of {whole} prompts rightly answered or refused"
     sections, made, begun, named = score_talks("held", coder)
     yield f"chapters of an 11-minute talk: {made} for {sections} subjects, {begun} boundaries right, {named} headlines"
-    names = None if coder is None else recognizer.load()
+    names = None if coder is None else load_recognizer()
     rare, _ = score_entities("meaning_held", names=names, kinds=("person_name", "organization"))
     for kind in ("person_name", "organization"):
         whole = rare.right[kind] + rare.missed[kind]

@@ -14,8 +14,8 @@ import numpy as np
 
 from tests.benchmarks import labelled
 from voxframe import encoder
+from voxframe_engine.analyses.entities import first_names
 from voxframe_engine.analyses.entities.people import names as known_names
-from voxframe_engine.analyses.entities.recognizer import first_names
 from voxframe_engine.analyses.lexicon import BIAS, WORD_SCALE, features
 
 WEIGHTS = Path(str(files("voxframe_engine.analyses"))) / "weights.npz"

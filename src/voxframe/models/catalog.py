@@ -94,7 +94,7 @@ SENTENCES = "all-MiniLM-L6-v2"
 VOICES = "voices"
 #: Files of that model: segmentation 3.0 of pyannote, and CAM++ of 3D-Speaker.
 SEGMENTATION_FILE, VOICES_FILE = "pytorch_model.bin", "campplus_cn_en_common.pt"
-#: Recognizer of names; see `voxframe_engine.analyses.entities.recognizer`.
+#: Recognizer of names; see `voxframe_engine.analyses.entities`.
 NAMES = "en_core_web_sm"
 #: Language model of `voxframe_engine.answers.writer`. Downloaded on request only.
 WRITER = "writer"

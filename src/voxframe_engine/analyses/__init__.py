@@ -150,11 +150,10 @@ def _redacted(result: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str
     if not (wants_entities or wants_redaction):
         return {}
     from voxframe_engine.analyses import entities
-    from voxframe_engine.analyses.entities.recognizer import load
 
     words = result["words"] or []
     language = result.get("language_code") or options.get("language_code")
-    recognizer = load()
+    recognizer = entities.load_recognizer()
     detected = entities.find(words, language, recognizer) if wants_entities else []
     hidden = entities.find(words, language, recognizer, doubtful=True) if wants_redaction else []
     cover = Redaction(words, hidden, options.get("redact_pii_policies"), options.get("redact_pii_sub"))

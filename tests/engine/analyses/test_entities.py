@@ -7,7 +7,7 @@ from tests.benchmarks import analyses as scores
 from tests.benchmarks import labelled
 
 from voxframe.options import PII_POLICIES
-from voxframe_engine.analyses.entities import find, recognizer, to_dict
+from voxframe_engine.analyses.entities import Recognizer, find, to_dict
 
 #: Entities that spaCy 3.8 finds in three texts with en_core_web_sm, its component `ner` alone.
 SPACY = (
@@ -60,7 +60,7 @@ def test_lines_without_entities_stay_without():
 )
 def test_an_ordinary_word_that_begins_a_name_and_a_sentence_belongs_to_the_name(text, expected, model_folder):
     """A name may begin with an ordinary word; verbs and adverbs that begin a sentence are no part of a name."""
-    names = recognizer.Recognizer(model_folder("en_core_web_sm"))
+    names = Recognizer(model_folder("en_core_web_sm"))
     assert [(entity.kind, entity.text) for entity in find(labelled.words(text), None, names)] == expected
 
 
@@ -167,7 +167,7 @@ def test_british_english_has_british_telephone_numbers():
 @pytest.fixture(scope="module")
 def names(model_folder):
     """The recognizer of names."""
-    return recognizer.Recognizer(model_folder("en_core_web_sm"))
+    return Recognizer(model_folder("en_core_web_sm"))
 
 
 @pytest.mark.parametrize(
