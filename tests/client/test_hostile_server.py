@@ -180,7 +180,7 @@ def test_a_url_with_an_invalid_expiry_is_requested(client, peer, reply, tmp_path
 
 def test_control_characters_are_removed_from_a_status(client, peer, capsys, monkeypatch):
     """Escape sequences in a status are not written to the screen."""
-    monkeypatch.setattr("voxframe.client.progress.DELAY_S", 0.0)
+    monkeypatch.setattr("voxframe._progress.DELAY_S", 0.0)
     peer.on("GET", "/v2/transcript/t1", {"id": "t1", "status": "x\x1b]0;owned\x07\x1b[2J"}, TRANSCRIPT)
     client.wait(client.transcript("t1"), progress=True)
     shown = capsys.readouterr().err

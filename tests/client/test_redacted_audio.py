@@ -156,7 +156,7 @@ def test_a_missing_directory_is_named(client, ready, tmp_path):
 
 def test_progress_counts_bytes(client, ready, reply, tmp_path, capsys, monkeypatch):
     """The progress bar names the file and counts its bytes."""
-    monkeypatch.setattr("voxframe.client.progress.DELAY_S", 0.0)
+    monkeypatch.setattr("voxframe._progress.DELAY_S", 0.0)
     ready.on("GET", "/files/t1.mp3", ranges(reply, "cut"))
     client.redacted_audio("t1").save(tmp_path / "a.mp3", progress=True)
     assert "downloading a.mp3" in capsys.readouterr().err

@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from voxframe.client.progress import Progress
+from voxframe._progress import Progress
 from voxframe.client.transfers import CHUNK_BYTES, UploadSource, remote_url, send, upload
 from voxframe.errors import (
     AudioError,
@@ -171,7 +171,7 @@ def test_a_response_without_a_url_is_an_error(client, uploads, path):
 
 def test_progress_is_shown_on_request(client, uploads, path, capsys, monkeypatch):
     """The bar names the file and counts bytes; quick uploads and non-interactive sessions show none."""
-    monkeypatch.setattr("voxframe.client.progress.DELAY_S", 0.0)
+    monkeypatch.setattr("voxframe._progress.DELAY_S", 0.0)
     client.upload(path, progress=True)
     shown = capsys.readouterr().err
     assert "uploading talk.flac" in shown

@@ -10,7 +10,8 @@ import time
 
 import pytest
 
-from voxframe.client import Transcript, async_bridge, progress, transcript
+from voxframe import _progress as progress
+from voxframe.client import Transcript, async_bridge, transcript
 from voxframe.client.async_bridge import PollState
 from voxframe.errors import NotFoundError, RateLimitError, ServiceTimeoutError, ServiceUnreachableError
 
@@ -156,7 +157,7 @@ def test_a_refused_request_ends_the_wait(client, peer, reply):
 )
 def test_progress_shows_the_recording_and_its_state(client, peer, capsys, monkeypatch, tmp_path, audio, called):
     """The bar shows the recording, or its id, with state and time."""
-    monkeypatch.setattr("voxframe.client.progress.DELAY_S", 0.0)
+    monkeypatch.setattr("voxframe._progress.DELAY_S", 0.0)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "talk.flac").write_bytes(b"audio")
     peer.on("POST", "/v2/upload", {"upload_url": "https://cdn.example/1"})
@@ -187,7 +188,7 @@ def listed(*statuses):
 )
 def test_progress_shows_the_position_in_the_queue(client, peer, capsys, monkeypatch, others, said):
     """The bar shows how long a job is queued and how many jobs are before it."""
-    monkeypatch.setattr("voxframe.client.progress.DELAY_S", 0.0)
+    monkeypatch.setattr("voxframe._progress.DELAY_S", 0.0)
     monkeypatch.setattr(transcript, "_QUEUE_S", -1.0)
     peer.on("GET", PATH, QUEUED, DONE)
     peer.on("GET", "/v2/transcript", listed(*others))

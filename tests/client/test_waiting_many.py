@@ -89,7 +89,7 @@ def test_failed_pages_are_requested_again(client, peer, reply):
 
 def test_progress_shows_counts_by_status(client, peer, reply, capsys, monkeypatch):
     """The progress bar shows the number of finished jobs and the statuses of the others."""
-    monkeypatch.setattr("voxframe.client.progress.DELAY_S", 0.0)
+    monkeypatch.setattr("voxframe._progress.DELAY_S", 0.0)
     Jobs(peer, reply, 10, 1.0)
     client.wait_all([f"t{n}" for n in range(10)], progress=True)
     shown = capsys.readouterr().err

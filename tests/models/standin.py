@@ -38,7 +38,7 @@ SMALL = Model(
 #: Runs a statement with the small model known, in a process of its own; prints the result, or the ModelError.
 PROGRAM = f"""
 import os, resource, sys
-from voxframe import models
+from voxframe import _progress, models
 from voxframe.errors import ModelError
 from voxframe.models import catalog, downloads
 import encodings.idna, filelock, platform, tqdm.auto

@@ -155,7 +155,7 @@ def test_progress_is_shown_in_a_terminal(source: str, hub: Hub, wheels: Path, mo
         hub.content.clear()
     leader, follower = pty.openpty()
     termios.tcsetwinsize(leader, (24, 80))
-    command = [sys.executable, "-c", PROGRAM, f"downloads._DELAY_S = 0; {FIND}"]
+    command = [sys.executable, "-c", PROGRAM, f"_progress.DELAY_S = 0; {FIND}"]
     process = subprocess.Popen(command, stdout=follower, stderr=follower)
     os.close(follower)
     shown = b""

@@ -28,9 +28,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, TypeAlias
 
 import voxframe
+from voxframe import _progress as progress
 from voxframe._arguments import Parser, count, define, folder
 from voxframe._text import one_line, quantity
-from voxframe.client import command_mode, progress
+from voxframe.client import command_mode
 from voxframe.errors import (
     AudioError,
     CorpusError,

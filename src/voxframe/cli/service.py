@@ -19,6 +19,7 @@ import pandas as pd
 from voxframe import analysis
 from voxframe._arguments import folder
 from voxframe._files import sample
+from voxframe._progress import is_interactive
 from voxframe._text import clock, quantity
 from voxframe.cli import (
     CorpusOption,
@@ -36,7 +37,6 @@ from voxframe.cli import (
     summary,
 )
 from voxframe.client import connect
-from voxframe.client.progress import is_interactive
 from voxframe.corpus import Corpus
 from voxframe.corpus.batch.media import Recordings
 from voxframe.corpus.batch.submit import CONCURRENCY, BatchResult

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import lazy_loader
 
-from voxframe.client import progress
-from voxframe.client.progress import in_notebook
+from voxframe import _progress as progress
+from voxframe._progress import in_notebook
 from voxframe.errors import SettingsError
 from voxframe.settings import ENVIRONMENT, Secret, Settings, resolve
 

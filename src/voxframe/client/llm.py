@@ -14,10 +14,10 @@ from itertools import repeat
 from typing import Any, Literal, Protocol, TypeAlias, TypedDict, cast
 
 from voxframe import options as opt
+from voxframe._progress import Progress
 from voxframe.client.api import path_segment
 from voxframe.client.async_bridge import LONGEST_WAIT_S
 from voxframe.client.http import Transport, advised
-from voxframe.client.progress import Progress
 from voxframe.client.response import HTTPResponse, as_bool, as_float, as_int, as_list, as_text
 from voxframe.client.transcript import Transcript
 from voxframe.errors import OptionError, UnreadableAnswerError

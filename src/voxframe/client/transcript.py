@@ -9,12 +9,12 @@ from copy import deepcopy
 from typing import Any, Literal, Self
 
 from voxframe._forwarding import forwarded
+from voxframe._progress import Progress
 from voxframe._text import html_table, masked
 from voxframe.client import api, embedded, transfers
 from voxframe.client.api import Term, TranscriptItem, TranscriptPassages, View, WordSearchMatches
 from voxframe.client.async_bridge import PollState, Steps, run, run_async
 from voxframe.client.http import Transport
-from voxframe.client.progress import Progress
 from voxframe.client.response import HTTPResponse, as_float, as_text, clean
 from voxframe.client.transfers import RedactedAudio
 from voxframe.errors import ServiceError, TranscriptError

@@ -22,11 +22,11 @@ from urllib.parse import parse_qs, urlsplit
 
 from voxframe._files import put_in_place, sync
 from voxframe._forwarding import forwarded
+from voxframe._progress import Progress
 from voxframe._shared_files import file_lock
 from voxframe.client.api import check_directory, transcript_path
 from voxframe.client.async_bridge import PollState, Steps, check_wanted, run, run_async
 from voxframe.client.http import Transport, wait_after
-from voxframe.client.progress import Progress
 from voxframe.client.response import Download, HTTPResponse, ResponseLimits, TooLarge, as_path, as_text
 from voxframe.errors import (
     APIError,

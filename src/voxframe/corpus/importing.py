@@ -16,8 +16,8 @@ from typing import IO, Any, NamedTuple, TypeAlias
 import pyarrow as pa
 
 from voxframe import frames
+from voxframe._progress import Progress
 from voxframe._text import quantity, storable
-from voxframe.client.progress import Progress
 from voxframe.client.response import as_path
 from voxframe.client.transcript import Transcript
 from voxframe.corpus.archive import Archive

@@ -18,12 +18,12 @@ import pyarrow as pa
 
 from voxframe import encoder, frames
 from voxframe._arrow import TEXT
+from voxframe._progress import Progress
 from voxframe._text import clock
 from voxframe.analysis.search_terms import spoken
 from voxframe.client import llm
 from voxframe.client.http import NOTHING_UNDER_WAY
 from voxframe.client.llm import LlmOptions, LlmReply, LlmResponse, Usage, read_response
-from voxframe.client.progress import Progress
 from voxframe.client.response import HTTPResponse
 from voxframe.corpus.archive import Archive, MissingTranscriptError
 from voxframe.corpus.catalog import clear_errors

@@ -29,6 +29,7 @@ from urllib.parse import urlsplit
 
 import requests
 
+from voxframe import _progress
 from voxframe.errors import ModelError
 from voxframe.models.catalog import Model
 
@@ -39,8 +40,6 @@ _SILENT_S = 60.0
 _silent_until: dict[str, float] = {}  # by endpoint
 #: Errors of pip that do not come from an index: a full disk, a quota, a limit of the size of files.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-#: A progress bar appears when a download takes longer.
-_DELAY_S = 1.0
 
 
 class SourceError(Exception):
@@ -260,9 +259,8 @@ def _bar_class() -> Any:
     class Bar(tqdm):  # type: ignore[type-arg]
         def __init__(self, *args: Any, **options: Any) -> None:
             options.pop("name", None)  # of huggingface_hub
-            # tqdm itself would also show no bar in a notebook, whose standard error is no terminal.
-            shown = "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
-            super().__init__(*args, **options | {"delay": _DELAY_S, "leave": False, "disable": not shown})
+            shown = _progress.is_interactive()
+            super().__init__(*args, **options | {"delay": _progress.DELAY_S, "leave": False, "disable": not shown})
 
     return Bar
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,6 +79,9 @@ def read_audio(path: str | os.PathLike[str], *, progress: bool | None = None) ->
     """
     from importlib.util import find_spec
 
+    from tqdm.auto import tqdm
+
+    from voxframe._progress import DELAY_S, is_interactive
     from voxframe.errors import AudioError, AudioNotFoundError, MissingExtraError
 
     if find_spec("av") is None:
@@ -91,7 +94,8 @@ def read_audio(path: str | os.PathLike[str], *, progress: bool | None = None) ->
         raise AudioNotFoundError(f"there is no file {file}")
     try:
         audio = Audio(file)
-        with _progress_bar(file.name, progress) as bar:
+        shown = is_interactive() if progress is None else progress
+        with tqdm(desc=f"speakers of {file.name}", unit="s", delay=DELAY_S, leave=False, disable=not shown) as bar:
             seconds = 0.0
             for block in audio.blocks():
                 yield block[0]
@@ -100,13 +104,3 @@ def read_audio(path: str | os.PathLike[str], *, progress: bool | None = None) ->
                 bar.update(round(seconds) - bar.n)
     except JobFailed as error:
         raise AudioError(f"{file}: {error.reason}") from error
-
-
-def _progress_bar(name: str, progress: bool | None) -> Any:
-    import sys
-
-    from tqdm.auto import tqdm
-
-    if progress is None:
-        progress = "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
-    return tqdm(desc=f"speakers of {name}", unit="s", delay=1, leave=False, disable=not progress)

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Unpack, get_args
 import pandas as pd
 
 from voxframe._files import private_folder
+from voxframe._progress import Progress
 from voxframe.client.async_bridge import interval
-from voxframe.client.progress import Progress
 from voxframe.client.transcript import Transcript
 from voxframe.corpus.archive import Archive, in_session
 from voxframe.corpus.batch.media import UNREADABLE, Recordings, expand, identify, one_source

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pandas as pd
 
+from voxframe._progress import Progress
 from voxframe._text import html_table, masked, quantity
 from voxframe.client.api import create_transcript
 from voxframe.client.async_bridge import stopped_by
-from voxframe.client.progress import Progress
 from voxframe.corpus.batch.media import UNREADABLE, ManyFiles, Media, Recording, identify, opened, signature, unreadable
 from voxframe.corpus.batch.sync import claim_listed_job, find_lost_jobs
 from voxframe.corpus.batch.worker_pool import UNUSABLE, AdaptiveThrottle, Stopped, is_of_one_job, run_in_threads

@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 
 from voxframe import encoder
 from voxframe._files import write_atomic
-from voxframe.client.progress import Progress
+from voxframe._progress import Progress
 from voxframe.corpus.archive import MissingTranscriptError
 from voxframe.corpus.catalog import Catalog
 from voxframe.corpus.store import check_no_link, check_writable, folder
