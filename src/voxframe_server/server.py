@@ -23,7 +23,7 @@ from voxframe._arguments import amount, count, seconds
 from voxframe._files import hidden_path, put_in_place, sync
 from voxframe._shared_files import ServerFile, choices_of, file_lock
 from voxframe.errors import MissingExtraError, ModelError, SettingsError
-from voxframe_server.data_dir import DataDir, RetentionPolicy
+from voxframe_server.jobs.data_dir import DataDir, RetentionPolicy
 from voxframe_server.jobs.ssrf_guard import origin
 
 if TYPE_CHECKING:  # starlette is in the extra `local`

@@ -13,8 +13,8 @@ import voxframe
 from tests.benchmarks.streaming import RATE, decoded
 from tests.server.conftest import KEY, Service
 from tests.server.test_llm import put
-from voxframe_server.data_dir import DataDir
 from voxframe_server.jobs import JobStore
+from voxframe_server.jobs.data_dir import DataDir
 
 pytestmark = pytest.mark.browser
 

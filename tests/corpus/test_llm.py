@@ -15,8 +15,8 @@ import voxframe
 from voxframe import options
 from voxframe.corpus.llm import MAX_CHARS, make_batches, split_by_limits
 from voxframe.errors import BadRequestError, CorpusError, NotFoundError, OptionError
-from voxframe_server.data_dir import DataDir
 from voxframe_server.jobs import JobStore
+from voxframe_server.jobs.data_dir import DataDir
 
 MANY = 4
 

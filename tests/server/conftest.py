@@ -17,8 +17,8 @@ import pytest
 import requests
 
 from voxframe import models
-from voxframe_server.data_dir import DataDir
 from voxframe_server.jobs import JobStore
+from voxframe_server.jobs.data_dir import DataDir
 
 KEY = "a-key-for-tests"
 

@@ -9,8 +9,8 @@ import threading
 import pytest
 
 from voxframe_server import jobs
-from voxframe_server.data_dir import is_disk_full
 from voxframe_server.jobs import Database, DatabaseBusyError, UnusableDatabaseError
+from voxframe_server.jobs.data_dir import is_disk_full
 
 SCHEMA = "CREATE TABLE IF NOT EXISTS notes (id TEXT PRIMARY KEY, text TEXT)"
 

@@ -6,8 +6,8 @@ import orjson
 import pytest
 import srt as srt_reader
 
-from voxframe_server.data_dir import DataDir
 from voxframe_server.jobs import JobStore
+from voxframe_server.jobs.data_dir import DataDir
 
 
 @pytest.fixture(scope="module")

@@ -22,9 +22,9 @@ from starlette.routing import Route
 from tests.server.test_llm import put
 
 from voxframe_server import http
-from voxframe_server.data_dir import DataDir, RedactedAudioStore
 from voxframe_server.http.app import _http_error
 from voxframe_server.http.middleware import ErrorMiddleware
+from voxframe_server.jobs.data_dir import DataDir, RedactedAudioStore
 
 LIMIT = 3_000_000
 

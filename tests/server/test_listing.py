@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from voxframe.options import STATUSES
-from voxframe_server.data_dir import DataDir
 from voxframe_server.jobs import JobStore
+from voxframe_server.jobs.data_dir import DataDir
 
 
 @pytest.fixture(scope="module")

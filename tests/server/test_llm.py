@@ -9,8 +9,8 @@ import orjson
 import pytest
 
 from voxframe_engine.answers import cut
-from voxframe_server.data_dir import DataDir
 from voxframe_server.jobs import JobStore
+from voxframe_server.jobs.data_dir import DataDir
 
 SERVICE_ARGUMENTS = ("--llm-requests", "0")
 UNKNOWN = "00000000-0000-4000-8000-000000000000"

@@ -24,10 +24,9 @@ from voxframe._files import sample
 from voxframe.errors import STREAM_ERRORS
 from voxframe_engine.speech.engines import EngineChoice
 from voxframe_server import realtime
-from voxframe_server.data_dir import DataDir
-from voxframe_server.http import TokenStore
 from voxframe_server.http.app import make_app
-from voxframe_server.realtime import SessionRefusedError, decode_pool, record_of, websocket
+from voxframe_server.jobs.data_dir import DataDir
+from voxframe_server.realtime import SessionRefusedError, TokenStore, decode_pool, record_of, websocket
 from voxframe_server.realtime.decode_pool import DecodePool
 from voxframe_server.realtime.websocket import StreamLimits
 from voxframe_server.server import SOCKETS

@@ -10,9 +10,9 @@ import pytest
 import requests
 
 from voxframe_engine import JobFailed
-from voxframe_server import data_dir as data_directory
-from voxframe_server.data_dir import DataDir, RedactedAudioStore
 from voxframe_server.jobs import JobStore
+from voxframe_server.jobs import data_dir as data_directory
+from voxframe_server.jobs.data_dir import DataDir, RedactedAudioStore
 
 SOUND = bytes(range(256)) * 40
 

@@ -15,7 +15,7 @@ import pytest
 import requests
 from tests.server.conftest import Service
 
-from voxframe_server.data_dir import DataDir
+from voxframe_server.jobs.data_dir import DataDir
 from voxframe_server.server import _kept_key
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"

@@ -3,7 +3,7 @@
 import os
 import time
 
-from voxframe_server.data_dir import RetentionPolicy, sweep
+from voxframe_server.jobs.data_dir import RetentionPolicy, sweep
 
 ASKED = {"audio_url": "https://example.com/a.wav"}
 

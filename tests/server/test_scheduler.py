@@ -15,8 +15,8 @@ from tests.server.test_restarts import until
 
 from voxframe_engine.answers import Cancelled, ModelFailed
 from voxframe_engine.speech.engines import EngineChoice
-from voxframe_server.data_dir import sweep
 from voxframe_server.jobs import JobStore, UnusableDatabaseError, Webhook, scheduler
+from voxframe_server.jobs.data_dir import sweep
 from voxframe_server.jobs.scheduler import JobScheduler, ServerInstance
 from voxframe_server.jobs.webhook_delivery import WebhookQueue, WebhookSender
 

@@ -12,8 +12,8 @@ import pytest
 import requests
 from tests.server.conftest import Service
 
-from voxframe_server.data_dir import DataDir
 from voxframe_server.jobs import JobStore, Webhook, webhook_delivery
+from voxframe_server.jobs.data_dir import DataDir
 from voxframe_server.jobs.webhook_delivery import post
 
 SECRET = "a-value-nobody-else-may-see"

@@ -280,16 +280,6 @@ def _file_type(path: Path) -> str:
     return "text/plain (text)"
 
 
-def _mulaw_table() -> Samples:
-    """Return the linear value of each mu-law byte (ITU-T G.711). Python 3.13 removed audioop, which converted them."""
-    code = ~np.arange(256, dtype=np.int32) & 0xFF
-    magnitude = ((((code & 0x0F) << 3) + 0x84) << ((code & 0x70) >> 4)) - 0x84
-    return np.where(code & 0x80, -magnitude, magnitude).astype(np.int16)
-
-
-_MULAW = _mulaw_table()
-
-
 class StreamDecoder:
     """Decodes and resamples a stream in chunks.
 
@@ -299,26 +289,22 @@ class StreamDecoder:
     """
 
     def __init__(self, rate: int, encoding: str) -> None:
-        self._rate = rate
-        self._mulaw = encoding == "pcm_mulaw"
-        self._resampler = None if rate == RATE else av.AudioResampler(format="s16", layout="mono", rate=RATE)
+        codec = av.CodecContext.create(encoding, "r")
+        assert isinstance(codec, av.AudioCodecContext)
+        codec.sample_rate, codec.layout = rate, "mono"
+        self._codec = codec
+        self._resampler = av.AudioResampler(format="s16", layout="mono", rate=RATE)
 
     def samples(self, data: bytes) -> Samples:
         """Return the samples of a chunk at 16 kHz. The last few are returned with the next chunk."""
-        samples = _MULAW[np.frombuffer(data, np.uint8)] if self._mulaw else np.frombuffer(data, "<i2").astype(np.int16)
-        if self._resampler is None:
-            return samples
-        frame = av.AudioFrame.from_ndarray(samples[None], format="s16", layout="mono")
-        frame.sample_rate = self._rate
-        return self._joined(frame)
+        return self._joined(self._codec.decode(av.Packet(data)))
 
     def rest(self) -> Samples:
         """Return the samples held back at the end of the stream."""
-        return np.zeros(0, np.int16) if self._resampler is None else self._joined(None)
+        return self._joined([None])
 
-    def _joined(self, frame: av.AudioFrame | None) -> Samples:
-        assert self._resampler is not None
-        pieces = [out.to_ndarray()[0] for out in self._resampler.resample(frame)]
+    def _joined(self, frames: Sequence[av.AudioFrame | None]) -> Samples:
+        pieces = [out.to_ndarray()[0] for frame in frames for out in self._resampler.resample(frame)]
         return np.concatenate(pieces) if pieces else np.zeros(0, np.int16)
 
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import secrets
-import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from inspect import iscoroutinefunction
 from io import BufferedWriter
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -19,6 +16,7 @@ from urllib.parse import quote, urlsplit
 import orjson
 from anyio import fail_after
 from starlette.concurrency import run_in_threadpool
+from starlette.endpoints import HTTPEndpoint
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -28,46 +26,13 @@ from voxframe import options
 from voxframe._files import put_in_place
 from voxframe_engine import RequestRefused, analyses
 from voxframe_engine.speech import engines
-from voxframe_server.data_dir import DataDir, RedactedAudioStore, upload_id
 from voxframe_server.http.middleware import drain, host_name
 from voxframe_server.jobs import JobRecord, JobStore
+from voxframe_server.jobs.data_dir import DataDir, RedactedAudioStore, upload_id
 from voxframe_server.jobs.scheduler import JobScheduler
+from voxframe_server.realtime import TokenStore
 
 UNKNOWN_ID = "Transcript lookup error, transcript id not found"
-_MAX_TOKENS = 10_000
-
-
-class TokenStore:
-    """The valid tokens, in memory only. Tokens of an earlier start of the server are invalid."""
-
-    def __init__(self, max_tokens: int = _MAX_TOKENS) -> None:
-        self._max_tokens = max_tokens
-        self._expiry: dict[bytes, float] = {}
-
-    def issue(self, seconds: float) -> str | None:
-        """Return a new token that is valid for `seconds`, or None if there are too many tokens."""
-        now = time.monotonic()
-        if len(self._expiry) >= self._max_tokens:
-            self._expiry = {token: expiry for token, expiry in self._expiry.items() if expiry > now}
-            if len(self._expiry) >= self._max_tokens:
-                return None
-        token = secrets.token_hex(32)
-        self._expiry[_digest(token)] = now + seconds
-        return token
-
-    def take(self, token: str) -> float | None:
-        """Use up a token."""
-        # Looked up by its digest, so that the duration reveals nothing about the token.
-        expiry = self._expiry.pop(_digest(token), None)
-        return expiry if expiry is not None and time.monotonic() < expiry else None
-
-    def give_back(self, token: str, expiry: float) -> None:
-        """Make a token valid again because its session did not start."""
-        self._expiry[_digest(token)] = expiry
-
-
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
 
 
 @dataclass(frozen=True)
@@ -133,19 +98,10 @@ def route(path: str, **handlers: Callable[[Request], Any]) -> Route:
 
     Args:
         **handlers: A sync or async function of the request for each method, in lower case. GET includes HEAD.
-
-    Example:
-        >>> sorted(route("/a", get=print, delete=print).methods)
-        ['DELETE', 'GET', 'HEAD']
     """
-
-    async def endpoint(request: Request) -> Response:
-        handler = handlers["get" if request.method == "HEAD" else request.method.lower()]
-        work = handler(request) if iscoroutinefunction(handler) else run_in_threadpool(handler, request)
-        response: Response = await work
-        return response
-
-    return Route(path, endpoint, methods=list(handlers))
+    if "get" in handlers:
+        handlers["head"] = handlers["get"]
+    return Route(path, type("Endpoint", (HTTPEndpoint,), {name: staticmethod(call) for name, call in handlers.items()}))
 
 
 _log = logging.getLogger("voxframe_server")

@@ -34,17 +34,9 @@ from voxframe_engine.answers.writer import LocalModel
 from voxframe_engine.speech import engines
 from voxframe_engine.speech.engines import DEFAULT_CHOICE, EngineChoice
 from voxframe_engine.text import passage, srt, vtt
-from voxframe_server.data_dir import (
-    SIGNED_PREFIX,
-    DataDir,
-    RedactedAudioStore,
-    RedactedAudioUnavailable,
-    RetentionPolicy,
-)
 from voxframe_server.http import (
     UNKNOWN_ID,
     ServerState,
-    TokenStore,
     json_response,
     llm_routes,
     read_json,
@@ -64,9 +56,17 @@ from voxframe_server.http.middleware import (
     error_response,
 )
 from voxframe_server.jobs import JobRecord, JobStore, Webhook, webhook_delivery
+from voxframe_server.jobs.data_dir import (
+    SIGNED_PREFIX,
+    DataDir,
+    RedactedAudioStore,
+    RedactedAudioUnavailable,
+    RetentionPolicy,
+)
 from voxframe_server.jobs.scheduler import JobScheduler, Rewrite
 from voxframe_server.jobs.ssrf_guard import is_known_private, origin
 from voxframe_server.jobs.webhook_delivery import WebhookQueue, WebhookSender
+from voxframe_server.realtime import TokenStore
 from voxframe_server.realtime.websocket import StreamEndpoint, StreamLimits
 
 #: Result fields and their values before a job is completed.

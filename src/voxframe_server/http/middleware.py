@@ -16,8 +16,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from voxframe_server.data_dir import is_disk_full
 from voxframe_server.jobs import DatabaseBusyError
+from voxframe_server.jobs.data_dir import is_disk_full
 
 _log = logging.getLogger("voxframe_server")
 

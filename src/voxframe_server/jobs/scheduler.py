@@ -33,8 +33,8 @@ from voxframe._shared_files import acquire_lock, file_lock, release_lock
 from voxframe.settings import cores
 from voxframe_engine.answers import Cancelled, ModelFailed, Report
 from voxframe_engine.speech.engines import DEFAULT_CHOICE, EngineChoice
-from voxframe_server.data_dir import DataDir, RetentionPolicy, sweep
 from voxframe_server.jobs import JobRecord, JobStore, Stage
+from voxframe_server.jobs.data_dir import DataDir, RetentionPolicy, sweep
 from voxframe_server.jobs.worker_process import WorkerTask
 
 _log = logging.getLogger("voxframe_server")

@@ -36,7 +36,7 @@ from voxframe_engine import JobFailed
 from voxframe_engine.analyses import REDACTED_SPANS
 from voxframe_engine.child_process import end_with_parent, is_small, limit_this_process
 from voxframe_engine.speech import engines
-from voxframe_server.data_dir import DataDir, is_disk_full, upload_id
+from voxframe_server.jobs.data_dir import DataDir, is_disk_full, upload_id
 from voxframe_server.jobs.ssrf_guard import NotAllowedError, connection, request_target, time_limit
 
 #: Maximum size of a media file in bytes.
@@ -227,7 +227,7 @@ def _speech(task: WorkerTask, tell: Callable[..., None]) -> None:
     data_dir = DataDir(root)
     spans = result.pop(REDACTED_SPANS, None)
     if task["request"].get("redact_pii_audio"):
-        from voxframe_server.data_dir import RedactedAudioStore
+        from voxframe_server.jobs.data_dir import RedactedAudioStore
 
         RedactedAudioStore.make(data_dir, task["id"], root / task["media"], spans, task["request"])
     write_atomic(data_dir.result(task["id"]), orjson.dumps(result))

@@ -9,8 +9,11 @@ validated here too.
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
+import secrets
 import struct
+import time
 from asyncio import StreamReader
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -29,6 +32,7 @@ READY, MESSAGE, DECODE, DONE = b"R", b"M", b"D", b"X"
 FINAL, FIRST_PARTIAL, PARTIAL = range(3)
 _RATES = (8000, 48_000)
 _MESSAGE_MS = (100, 2000)
+_MAX_TOKENS = 10_000
 _HEADER = struct.Struct("<cI")
 _REQUEST = struct.Struct("<IB")
 
@@ -72,6 +76,39 @@ class SessionRefusedError(Exception):
         super().__init__(message)
         self.code = code
         self.message = message
+
+
+class TokenStore:
+    """The valid tokens, in memory only. Tokens of an earlier start of the server are invalid."""
+
+    def __init__(self, max_tokens: int = _MAX_TOKENS) -> None:
+        self._max_tokens = max_tokens
+        self._expiry: dict[bytes, float] = {}
+
+    def issue(self, seconds: float) -> str | None:
+        """Return a new token that is valid for `seconds`, or None if there are too many tokens."""
+        now = time.monotonic()
+        if len(self._expiry) >= self._max_tokens:
+            self._expiry = {token: expiry for token, expiry in self._expiry.items() if expiry > now}
+            if len(self._expiry) >= self._max_tokens:
+                return None
+        token = secrets.token_hex(32)
+        self._expiry[_digest(token)] = now + seconds
+        return token
+
+    def take(self, token: str) -> float | None:
+        """Use up a token."""
+        # Looked up by its digest, so that the duration reveals nothing about the token.
+        expiry = self._expiry.pop(_digest(token), None)
+        return expiry if expiry is not None and time.monotonic() < expiry else None
+
+    def give_back(self, token: str, expiry: float) -> None:
+        """Make a token valid again because its session did not start."""
+        self._expiry[_digest(token)] = expiry
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,7 @@ from voxframe.settings import cores
 from voxframe_engine.speech import engines
 from voxframe_engine.speech.engines import DEFAULT_CHOICE, EngineChoice
 from voxframe_server import realtime
-from voxframe_server.http import TokenStore
-from voxframe_server.realtime import SessionRefusedError, StreamParameters, record_of
+from voxframe_server.realtime import SessionRefusedError, StreamParameters, TokenStore, record_of
 from voxframe_server.realtime.decode_pool import DecodeError, DecodePool
 
 _log = logging.getLogger("voxframe_server")
