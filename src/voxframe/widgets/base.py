@@ -139,7 +139,7 @@ class ScriptedWidget(anywidget.AnyWidget):
         call = f"voxframe.{type(self).__name__}({', '.join([*arguments, *titled])})"
         values = {name: getattr(self, name) for name in traits}
         changed = [f"{variable}.{n} = {v!r}" for n, v in values.items() if v != self.traits()[n].default()]
-        lines += ["import voxframe", "", f"{variable} = {call}", *more, *changed]
+        lines += ["import voxframe", "", f"{variable} = {call}", *changed, *more]
         return "\n".join([*lines, f"result = {variable}.result", variable])
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
