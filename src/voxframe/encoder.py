@@ -63,7 +63,7 @@ class SentenceEncoder:
             True
         """
         vectors = np.zeros((len(texts), SIZE), np.float32)
-        for at, states in self.states([one.ids for one in self._tokenizer.encode_batch(list(texts))]):
+        for at, states in self.states([encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]):
             mean = states.mean(axis=0)
             vectors[at] = mean / np.linalg.norm(mean)
         return vectors
@@ -79,7 +79,7 @@ class SentenceEncoder:
         """
         encodings = self._tokenizer.encode_batch([list(words) for words in sentences], is_pretokenized=True)
         vectors = [np.zeros((len(words), SIZE), np.float32) for words in sentences]
-        for at, states in self.states([one.ids for one in encodings]):
+        for at, states in self.states([encoding.ids for encoding in encodings]):
             counts = np.zeros((len(vectors[at]), 1), np.float32)
             for state, word in zip(states, encodings[at].word_ids, strict=True):
                 if word is not None:
@@ -90,8 +90,8 @@ class SentenceEncoder:
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the numbers of the tokens of texts, up to 254 each, without those that mark the ends of a text."""
-        found = self._tokenizer.encode_batch(list(texts))
-        return [[i for i, mark in zip(one.ids, one.special_tokens_mask, strict=True) if not mark] for one in found]
+        encodings = self._tokenizer.encode_batch(list(texts))
+        return [[i for i, mark in zip(e.ids, e.special_tokens_mask, strict=True) if not mark] for e in encodings]
 
     def states(self, tokens: Sequence[Sequence[int]]) -> Iterator[tuple[int, Vectors]]:
         """Yield the position of each sequence of tokens, and a vector for each of its tokens; the shortest first."""

@@ -12,11 +12,11 @@ import random
 import socket
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from functools import cache
 from http.cookiejar import DefaultCookiePolicy
 from typing import Any, Literal
 from urllib.parse import urljoin, urlsplit
@@ -321,7 +321,8 @@ class Transport:
         self.concurrency = concurrency
         self._permit = permit
         self.workers = Workers(concurrency)
-        self._limiter = ConcurrencyLimiter(urlsplit(base_url).netloc, concurrency)
+        self._host = urlsplit(base_url).netloc
+        _slots(os.getpid(), self._host, concurrency)  # made before several threads ask for them
         self._budget = RetryBudget()
         self._closed = threading.Event()
         self._lock = threading.Lock()
@@ -385,7 +386,7 @@ class Transport:
         self._permit()
         try:
             with (
-                self._limiter.slot(),
+                _slots(os.getpid(), self._host, self.concurrency),
                 self._session(keep=True) as session,
                 session.get(
                     url,
@@ -446,7 +447,7 @@ class Transport:
         url, stream = self.base_url + path, body() if body else None
         headers = {"Content-Type": "application/json" if stream is None else "application/octet-stream"}
         try:
-            with self._limiter.slot(), self._session(keep=repeatable) as session:
+            with _slots(os.getpid(), self._host, self.concurrency), self._session(keep=repeatable) as session:
                 for hop in range(_REDIRECTS + 1):
                     with session.request(
                         method,
@@ -557,42 +558,7 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
     return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
-_semaphores_lock = threading.Lock()
-_semaphores: weakref.WeakValueDictionary[tuple[int, str, int], threading.Semaphore] = weakref.WeakValueDictionary()
-
-
-class ConcurrencyLimiter:
-    """Limits concurrent requests to a host, over all clients of this process.
-
-    Args:
-        count: Maximum number of concurrent requests. Clients of one host with the same number share the limit.
-    """
-
-    def __init__(self, host: str, count: int) -> None:
-        self._host, self._count = host, count
-        self._pid, self._semaphore = os.getpid(), _shared(host, count)
-
-    @contextmanager
-    def slot(self) -> Iterator[None]:
-        """Hold one slot inside the block, after waiting for it."""
-        if self._pid != os.getpid():  # slots held by threads of the parent are never released in a fork
-            self._pid, self._semaphore = os.getpid(), _shared(self._host, self._count)
-        with self._semaphore:
-            yield
-
-
-def _shared(host: str, count: int) -> threading.Semaphore:
-    key = os.getpid(), host, count
-    with _semaphores_lock:
-        semaphore = _semaphores.get(key)
-        if semaphore is None:
-            semaphore = _semaphores[key] = threading.Semaphore(count)
-        return semaphore
-
-
-if hasattr(os, "register_at_fork"):  # another thread may hold the lock during the fork
-    os.register_at_fork(
-        before=_semaphores_lock.acquire,
-        after_in_parent=_semaphores_lock.release,
-        after_in_child=_semaphores_lock.release,
-    )
+@cache
+def _slots(pid: int, host: str, count: int) -> threading.Semaphore:  # noqa: ARG001 - a fork has slots of its own
+    """Return the slots of concurrent requests to a host, shared by the clients of this process with the same number."""
+    return threading.Semaphore(count)

@@ -189,32 +189,41 @@ def read_label_studio(document: Mapping[str, Any]) -> list[tuple[str, dict[str, 
     """
     spoken = []
     for n, task in enumerate(document["tasks"]):
-        done = [annotation for annotation in task.get("annotations") or () if not annotation.get("was_cancelled")]
-        last = [
-            *(task.get("predictions") or ())[:1],
-            *sorted(done, key=lambda annotation: str(annotation.get("updated_at") or "")),
-        ][-1:]
-        places: dict[str, dict[str, Any]] = {}
-        untimed = []  # texts of the whole recording
-        for part in last[0]["result"] if last else ():
-            value = part["value"]
-            if not {"start", "end"} <= value.keys() and isinstance(value.get("text"), list):
-                untimed += value["text"]
-            elif {"start", "end"} <= value.keys() and not isinstance(value["start"], str):  # a number of a paragraph
-                place = places.setdefault(part["id"], {"parts": []})
-                place.update({name: value[name] for name in ("start", "end", "text", "labels") if name in value})
-                place["parts"].append(unread(part, of_item=True))
-        turns = [_region(value) for value in places.values()] if last else _minimal(task)
-        silent = [value for value, turn in zip(places.values(), turns, strict=False) if last and not turn.text]
-        turns += [SpokenTurn(one_line(text)) for text in untimed]
-        data = task.get("data") or {}
-        name = label(data.get("transcript_id")) or label(task.get("id")) or str(n)
-        payload = from_turns(sorted((turn for turn in turns if turn.text), key=lambda turn: turn.start or 0))
-        regions = {"regions_without_text": silent} if silent else {}
-        spoken.append((name, {"id": label(data.get("transcript_id")), **regions, **payload}))
+        payload = _payload_of_task(task)
+        spoken.append((payload["id"] or label(task.get("id")) or str(n), payload))
     if not any(payload["text"] for _, payload in spoken):
         raise PayloadError("tasks of Label Studio, but no region with a start, an end and a text in any of them")
     return spoken
+
+
+def _annotations(task: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the annotations of a task that were not cancelled, the last one at the end."""
+    done = (annotation for annotation in task.get("annotations") or () if not annotation.get("was_cancelled"))
+    return sorted(done, key=_updated)
+
+
+def _updated(annotation: Mapping[str, Any]) -> str:
+    return str(annotation.get("updated_at") or "")
+
+
+def _payload_of_task(task: Mapping[str, Any]) -> dict[str, Any]:
+    last = [*(task.get("predictions") or ())[:1], *_annotations(task)][-1:]
+    places: dict[str, dict[str, Any]] = {}
+    untimed = []  # texts of the whole recording
+    for part in last[0]["result"] if last else ():
+        value = part["value"]
+        if not {"start", "end"} <= value.keys() and isinstance(value.get("text"), list):
+            untimed += value["text"]
+        elif {"start", "end"} <= value.keys() and not isinstance(value["start"], str):  # a number of a paragraph
+            place = places.setdefault(part["id"], {"parts": []})
+            place.update({name: value[name] for name in ("start", "end", "text", "labels") if name in value})
+            place["parts"].append(unread(part, of_item=True))
+    turns = [_region(value) for value in places.values()] if last else _minimal(task)
+    silent = [value for value, turn in zip(places.values(), turns, strict=False) if last and not turn.text]
+    turns += [SpokenTurn(one_line(text)) for text in untimed]
+    payload = from_turns(sorted((turn for turn in turns if turn.text), key=lambda turn: turn.start or 0))
+    silence = {"regions_without_text": silent} if silent else {}
+    return {"id": label((task.get("data") or {}).get("transcript_id")), **silence, **payload}
 
 
 def _minimal(task: Mapping[str, Any]) -> list[SpokenTurn]:
@@ -327,30 +336,17 @@ def label_studio_config(df: pd.DataFrame) -> str:
 
 def regions(text: str, transcript_id: str | None) -> list[tuple[str, str, int, int]]:
     """Return speaker, text, start and end (ms) of the regions of a task that Label Studio exported."""
-    tasks = json.loads(text)
-    mine = [task for task in tasks if task.get("data", {}).get("transcript_id") == transcript_id]
-    if not mine:
+    tasks = [task for task in json.loads(text) if task.get("data", {}).get("transcript_id") == transcript_id]
+    if not tasks:
         raise PayloadError(f"no task has the transcript_id {transcript_id!r} in its data; export the project as JSON")
-    done = [
-        annotation for task in mine for annotation in task.get("annotations", ()) if not annotation.get("was_cancelled")
-    ]
-    if not done:
+    if not (done := [task for task in tasks if _annotations(task)]):
         raise PayloadError(f"the task of {transcript_id!r} has no annotation; submit it in Label Studio first")
-    last = max(done, key=lambda annotation: str(annotation.get("updated_at", "")))
-    by_id: dict[str, dict[str, Any]] = {}
-    for annotation in last.get("result", ()):
-        value = annotation.get("value", {})
-        if {"start", "end"} <= value.keys():
-            text = value.get("text")  # a list, or a string if a program made the annotation
-            by_id.setdefault(annotation["id"], {}).update({**value, "text": [text]} if isinstance(text, str) else value)
+    last = max(done, key=lambda task: _updated(_annotations(task)[-1]))
+    turns = _payload_of_task(last)["utterances"]
     return [
-        (
-            str((value.get("labels") or [UNKNOWN])[0]),
-            " ".join(" ".join(value.get("text") or ()).split()),
-            round(value["start"] * 1000),
-            round(value["end"] * 1000),
-        )
-        for value in by_id.values()
+        (turn["speaker"] or UNKNOWN, turn["text"], turn["start"], turn["end"])
+        for turn in turns
+        if turn["start"] is not None
     ]
 
 

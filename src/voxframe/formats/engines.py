@@ -43,25 +43,12 @@ def deepgram(document: Document) -> dict[str, Any]:
         fields |= {"text": best[0].get("transcript"), "confidence": number(best[0].get("confidence"))}
     fields |= language_fields(results["channels"][0].get("detected_language") if results["channels"] else None)
     if results.get("utterances"):
-        return from_turns(
-            in_time(
-                [
-                    SpokenTurn(
-                        turn["transcript"],
-                        ms(turn.get("start")),
-                        ms(turn.get("end")),
-                        _deepgram_speaker(turn, channel),
-                        _deepgram_words(turn.get("words"), channel),
-                        number(turn.get("confidence")),
-                        channel,
-                        turn,
-                    )
-                    for turn in results["utterances"]
-                    for channel in [label(turn.get("channel")) if several else None]
-                ]
-            ),
-            **fields,
-        )
+        turns = []
+        for turn in results["utterances"]:
+            channel = label(turn.get("channel")) if several else None
+            spoken = _deepgram_words(turn.get("words"), channel)
+            turns.append(_turn(turn, turn["transcript"], _deepgram_speaker(turn, channel), spoken, channel))
+        return from_turns(in_time(turns), **fields)
     words = [
         word
         for n, alternative in enumerate(best)
@@ -85,9 +72,7 @@ def rev(document: Document) -> dict[str, Any]:
         for element in monologue["elements"]:
             value = element["value"]
             if element["type"] != "punct":
-                times = ms(element.get("ts")), ms(element.get("end_ts"))
-                sure = number(element.get("confidence"))
-                words.append(SpokenWord(opening + value, *times, sure, speaker, source=element))
+                words.append(_word(element, opening + value, speaker, times=("ts", "end_ts")))
                 opening, spaced = "", False
             elif value.strip():
                 if words and not spaced and not value[0].isspace():
@@ -140,17 +125,11 @@ def aws(document: Document) -> dict[str, Any]:
     fields = {"id": document.get("jobName"), "text": text, **language_fields(results.get("language_code"))}
     if words:
         return from_words(words, **fields)
-    turns = [
-        SpokenTurn(
-            segment["transcript"],
-            ms(segment.get("start_time")),
-            ms(segment.get("end_time")),
-            label(segment.get("speaker_label")),
-            channel=label(segment.get("channel_label")),
-            source=segment,
-        )
-        for segment in results.get("audio_segments") or ()
-    ]
+    turns = []
+    for segment in results.get("audio_segments") or ():
+        times = ms(segment.get("start_time")), ms(segment.get("end_time"))
+        speaker, channel = label(segment.get("speaker_label")), label(segment.get("channel_label"))
+        turns.append(SpokenTurn(segment["transcript"], *times, speaker, channel=channel, source=segment))
     return from_turns(turns, **fields)
 
 
@@ -165,17 +144,10 @@ def azure(document: Document) -> dict[str, Any]:
     for phrase, best in phrases:
         speaker, channel = label(phrase.get("speaker")), label(phrase.get("channel")) if several else None
         spoken = best.get("displayWords") or best.get("words") or ()
-        words = [
-            SpokenWord(
-                word.get("displayText") or word.get("word") or word.get("text") or "",
-                *_azure_times(word),
-                number(word.get("confidence")),
-                speaker,
-                channel,
-                word,
-            )
-            for word in spoken
-        ]
+        words = []
+        for word in spoken:
+            text, sure = word.get("displayText") or word.get("word") or word.get("text"), number(word.get("confidence"))
+            words.append(SpokenWord(text or "", *_azure_times(word), sure, speaker, channel, word))
         text = best.get("display") or best.get("text") or best.get("lexical") or ""
         sure = number(best.get("confidence"))
         turns.append(SpokenTurn(text, *_azure_times(phrase), speaker, words, sure, channel, phrase))
@@ -208,19 +180,15 @@ def speechmatics(document: Document) -> dict[str, Any]:
             words[before] = words[before]._replace(text=words[before].text + best["content"])
             hyphenated = side == "both"
         else:
-            word = SpokenWord(
-                opening + best["content"],
-                ms(item.get("start_time")),
-                ms(item.get("end_time")),
-                number(best.get("confidence")),
-                None if best.get("speaker") == "UU" else label(best.get("speaker")),
-                channel,
-                item,
-            )
+            times, sure = (ms(item.get("start_time")), ms(item.get("end_time"))), number(best.get("confidence"))
+            speaker = None if best.get("speaker") == "UU" else label(best.get("speaker"))
+            word = SpokenWord(opening + best["content"], *times, sure, speaker, channel, item)
             if hyphenated and before is not None:  # one word, such as "for-sure"
-                sure = [value for value in (words[before].confidence, word.confidence) if value is not None]
+                confidences = [value for value in (words[before].confidence, word.confidence) if value is not None]
                 text = words[before].text + word.text
-                words[before] = words[before]._replace(text=text, end=word.end, confidence=min(sure, default=None))
+                words[before] = words[before]._replace(
+                    text=text, end=word.end, confidence=min(confidences, default=None)
+                )
             else:
                 last[channel] = len(words)
                 words.append(word)
@@ -240,14 +208,8 @@ def gladia(document: Document) -> dict[str, Any]:
     for turn in transcription.get("utterances") or ():
         speaker = label(turn.get("speaker"))
         channel = label(turn.get("channel")) if channels > 1 else None
-        words = [
-            SpokenWord(
-                w["word"], ms(w.get("start")), ms(w.get("end")), number(w.get("confidence")), speaker, channel, w
-            )
-            for w in turn.get("words") or ()
-        ]
-        times = ms(turn.get("start")), ms(turn.get("end"))
-        turns.append(SpokenTurn(turn["text"], *times, speaker, words, number(turn.get("confidence")), channel, turn))
+        words = [_word(word, word["word"], speaker, channel) for word in turn.get("words") or ()]
+        turns.append(_turn(turn, turn["text"], speaker, words, channel))
     duration = number((result.get("metadata") or {}).get("audio_duration"))
     languages = transcription.get("languages") or [None]
     return from_turns(
@@ -313,18 +275,12 @@ def _google_file(results: Sequence[Document]) -> dict[str, Any]:
     turns = []
     for result, best in pairs:
         channel = label(result.get("channelTag")) if several else None
-        words = [
-            SpokenWord(
-                word["word"],
-                ms(word.get("startTime", word.get("startOffset"))),
-                ms(word.get("endTime", word.get("endOffset"))),
-                number(word.get("confidence")) or None,
-                label(word.get("speakerLabel") or word.get("speakerTag") or None),
-                channel,
-                word,
-            )
-            for word in best.get("words") or ()
-        ]
+        words = []
+        for word in best.get("words") or ():
+            start, end = (ms(word.get(f"{side}Time", word.get(f"{side}Offset"))) for side in ("start", "end"))
+            speaker = label(word.get("speakerLabel") or word.get("speakerTag") or None)
+            sure = number(word.get("confidence")) or None
+            words.append(SpokenWord(word["word"], start, end, sure, speaker, channel, word))
         sure = number(best.get("confidence")) or None
         turns.append(turn_of(words, None, best.get("transcript"), sure, channel)._replace(source=result))
     language = language_fields(pairs[0][0].get("languageCode") if pairs else None)
@@ -355,17 +311,25 @@ def is_google(document: Document) -> bool:
     )
 
 
+def _word(
+    word: Document, text: str, speaker: str | None, channel: str | None = None, times: Sequence[str] = ("start", "end")
+) -> SpokenWord:
+    """Return a word with its confidence, and its times in seconds from fields of these names."""
+    start, end = (ms(word.get(name)) for name in times)
+    return SpokenWord(text, start, end, number(word.get("confidence")), speaker, channel, word)
+
+
+def _turn(
+    turn: Document, text: str, speaker: str | None, words: Sequence[SpokenWord], channel: str | None
+) -> SpokenTurn:
+    """Return a turn with its confidence and times, in seconds."""
+    start, end = ms(turn.get("start")), ms(turn.get("end"))
+    return SpokenTurn(text, start, end, speaker, words, number(turn.get("confidence")), channel, turn)
+
+
 def _deepgram_words(words: Sequence[Document] | None, channel: str | None) -> list[SpokenWord]:
     return [
-        SpokenWord(
-            word.get("punctuated_word") or word["word"],
-            ms(word.get("start")),
-            ms(word.get("end")),
-            number(word.get("confidence")),
-            _deepgram_speaker(word, channel),
-            channel,
-            word,
-        )
+        _word(word, word.get("punctuated_word") or word["word"], _deepgram_speaker(word, channel), channel)
         for word in words or ()
     ]
 

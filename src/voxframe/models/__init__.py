@@ -143,9 +143,9 @@ def find(name: str, path: str | os.PathLike[str] | None = None, *, download: boo
                 f"{folder} does not hold the model {name!r}: {problem}. Give the folder with its official files"
             )
         return folder
-    found, problem = _look(model)
-    if found is not None:
-        return found
+    copy, problem = _look(model)
+    if copy is not None:
+        return copy
     if download and not is_on(OFFLINE_VARIABLE):
         return _download(model)
     raise _unusable(model, problem)
@@ -255,10 +255,10 @@ def verify(name: str, path: str | os.PathLike[str] | None = None) -> Path:
     if path is not None:
         return find(name, path)
     model = _known(name)
-    found, problem = _look(model)
-    if found is None or problem is not None:
+    folder, problem = _look(model)
+    if folder is None or problem is not None:
         raise _unusable(model, problem)
-    return found
+    return folder
 
 
 def remove(name: str) -> bool:
@@ -368,8 +368,8 @@ def _look(model: Model) -> tuple[Path | None, str | None]:
     problem = model.problem(folder)
     if problem is None:
         return folder, None
-    found = next((path for path in in_hub_cache(model) if model.problem(path) is None), None)
-    return found, None if problem == NO_FOLDER else problem
+    copy = next((path for path in in_hub_cache(model) if model.problem(path) is None), None)
+    return copy, None if problem == NO_FOLDER else problem
 
 
 def _download(model: Model) -> Path:

@@ -132,7 +132,7 @@ def build_tables(
     write = dask.delayed(_write, pure=False)
     groups = [write(group, source, target, tables, *options) for group in _groups(source, options[0])]
     counted = dask.compute(*groups)
-    rows = [(table, *map(sum, zip(*(one[table] for one in counted), strict=True))) for table in tables]
+    rows = [(table, *map(sum, zip(*(counts_of[table] for counts_of in counted), strict=True))) for table in tables]
     return pd.DataFrame(rows, columns=["table", "files", "rows"])
 
 
@@ -197,7 +197,7 @@ def _decoded(
 
 
 def _frame(paths: Sequence[str], *, source: str, table: str, options: Mapping[str, Any]) -> pd.DataFrame:
-    parts = [TABLES[table].empty, *(one[table] for one in _decoded(paths, source, [table], options))]
+    parts = [TABLES[table].empty, *(tables[table] for tables in _decoded(paths, source, [table], options))]
     return frames.to_pandas(with_original(pa.concat_tables(parts), table), table)
 
 
@@ -365,22 +365,22 @@ def counts(
     speaker = speaker_list(speaker)
 
     columns = list(getattr(words, "columns", ()))
-    given = [] if about is None else list(about.columns)
+    about_columns = [] if about is None else list(about.columns)
     for name in groups:
         is_period = about is None and name in PERIODS and name not in columns  # else of a date in `about`
-        if is_period or (isinstance(name, Calendar) and name in columns and name not in given):
+        if is_period or (isinstance(name, Calendar) and name in columns and name not in about_columns):
             dates = words.map_partitions(periods, name, meta=periods(words._meta, name))
             words, columns = words.assign(**{str(name): dates}), [*columns, str(name)]
     periods_of_about = () if about is None else PERIODS
-    if unknown := [name for name in groups if name not in {*GROUPS, *columns, *given, *periods_of_about}]:
-        known = ", ".join(dict.fromkeys([*columns, *given]))
-        raise OptionError(f"by must name columns among {known}, got {unknown[0]!r}; about= gives more columns")
+    if unknown := [name for name in groups if name not in {*GROUPS, *columns, *about_columns, *periods_of_about}]:
+        allowed = ", ".join(dict.fromkeys([*columns, *about_columns]))
+        raise OptionError(f"by must name columns among {allowed}, got {unknown[0]!r}; about= gives more columns")
     apart = [name for name in groups if name not in GROUPS and (about is None or name not in about)]
     apart = [name for name in apart if name in getattr(words, "columns", ())]  # columns of the words themselves
-    rest = [name for name in groups if name not in apart]
+    others_by = [name for name in groups if name not in apart]
 
     def count_all(part: pd.DataFrame) -> pd.DataFrame:
-        return count_words(_index(part), search_query, named=_namer(part), by=rest, speaker=speaker, about=about)
+        return count_words(_index(part), search_query, named=_namer(part), by=others_by, speaker=speaker, about=about)
 
     def count(part: pd.DataFrame) -> pd.DataFrame:
         if not apart:
@@ -427,11 +427,11 @@ def _needed(words: dd.DataFrame, more: Sequence[str] = ()) -> dd.DataFrame:
     return words[[name for name in [*_INDEXED, SPEAKER_NAME.name, *more] if name in words.columns]]
 
 
-def _ordered(found: pd.DataFrame, texts: Sequence[str], by: list[str]) -> pd.DataFrame:
+def _ordered(hits: pd.DataFrame, texts: Sequence[str], by: list[str]) -> pd.DataFrame:
     """Sort rows by the position of their query, then by other columns."""
-    place = found["term"].map({text: n for n, text in enumerate(texts)})
-    order = np.lexsort([*(found[name].to_numpy() for name in reversed(by)), place.to_numpy()])
-    return found.iloc[order].reset_index(drop=True)
+    place = hits["term"].map({text: n for n, text in enumerate(texts)})
+    order = np.lexsort([*(hits[name].to_numpy() for name in reversed(by)), place.to_numpy()])
+    return hits.iloc[order].reset_index(drop=True)
 
 
 def _index(words: pd.DataFrame) -> OpenIndex:
@@ -450,11 +450,11 @@ def _namer(words: pd.DataFrame) -> Callable[[pa.Table], pa.Table]:
     """Return a function that adds the names of speakers in a DataFrame of words to another table."""
     if SPEAKER_NAME.name not in words.columns:
         return labelled
-    known = words[[*_WHO, SPEAKER_NAME.name]].drop_duplicates(_WHO)
+    names_of = words[[*_WHO, SPEAKER_NAME.name]].drop_duplicates(_WHO)
 
     def named(table: pa.Table) -> pa.Table:
-        rows: Any = table.select(_WHO).to_pandas().astype(known.dtypes[_WHO].to_dict())
-        names = pa.array(rows.merge(known, how="left", on=_WHO)[SPEAKER_NAME.name], pa.string(), from_pandas=True)
+        rows: Any = table.select(_WHO).to_pandas().astype(names_of.dtypes[_WHO].to_dict())
+        names = pa.array(rows.merge(names_of, how="left", on=_WHO)[SPEAKER_NAME.name], pa.string(), from_pandas=True)
         return table.add_column(table.column_names.index("speaker") + 1, SPEAKER_NAME.name, names)
 
     return named

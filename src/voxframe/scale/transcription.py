@@ -95,8 +95,8 @@ class WorkerClient(Client):
         unread = [path for place, path in places.items() if place not in hashes]
         for at in range(0, len(unread), _HASHED_AT_ONCE):
             futures = self._cluster.map(_hash, unread[at : at + _HASHED_AT_ONCE], pure=False)
-            found = self._cluster.gather(futures, errors="skip")  # what fails here is hashed, or reported, later
-            ledger.keep_files({place: file for one in found for place, file in one.items()})
+            hashed = self._cluster.gather(futures, errors="skip")  # what fails here is hashed, or reported, later
+            ledger.keep_files({place: file for files in hashed for place, file in files.items()})
 
     def transcript(self, transcript_id: str) -> Transcript:
         """Fetch a transcript in its current state, on a worker."""
