@@ -28,8 +28,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
-from types import TracebackType
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 from urllib.parse import quote
 
 import anywidget
@@ -214,12 +213,6 @@ def text_map() -> traitlets.Dict[str, str]:
     return traitlets.Dict(value_trait=traitlets.Unicode(), key_trait=traitlets.Unicode()).tag(sync=True)
 
 
-class HasError(Protocol):
-    """A widget with an error pane."""
-
-    error: str
-
-
 def error_text(error: Exception) -> str:
     """Return the message for an error, with its notes; a bug in voxframe is named as such."""
     if isinstance(error, VoxframeError | OSError):
@@ -228,7 +221,7 @@ def error_text(error: Exception) -> str:
 
 
 @contextmanager
-def show_errors(widget: HasError) -> Iterator[None]:
+def show_errors(widget: ScriptedWidget) -> Iterator[None]:
     """Show errors and warnings of a block in the error pane of a widget; clear the pane if there are none.
 
     Errors caused by input are shown and suppressed. Any other error is shown as a bug and raised.
@@ -254,7 +247,7 @@ Task = Callable[[], object]
 class Background:
     """A daemon thread that runs tasks one after another; the pane of the widget shows their errors."""
 
-    def __init__(self, widget: HasError, on_busy: Callable[[str], None]) -> None:
+    def __init__(self, widget: ScriptedWidget, on_busy: Callable[[str], None]) -> None:
         self._widget, self._on_busy = widget, on_busy
         self._tasks: queue.Queue[tuple[str, Task, bool] | None] = queue.Queue()
         self._thread: threading.Thread | None = None
@@ -304,27 +297,6 @@ class Background:
                     self._on_busy("")
                 self._tasks.task_done()
         self._tasks.task_done()
-
-
-class RepeatedCall:
-    """A context manager that calls a function every `every_s` seconds, from a thread, while its block runs."""
-
-    def __init__(self, function: Task, every_s: float) -> None:
-        self._function, self._every_s, self._stopped = function, every_s, threading.Event()
-
-    def __enter__(self) -> None:
-        self._thread = threading.Thread(target=self._repeat, name="voxframe-tick", daemon=True)
-        self._thread.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stopped.set()
-        self._thread.join()
-
-    def _repeat(self) -> None:
-        while not self._stopped.wait(self._every_s):
-            self._function()
 
 
 #: Maximum time in ms (24 days).

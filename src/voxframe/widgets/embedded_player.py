@@ -91,18 +91,7 @@ class RecordingFinder:
 
 
 class PlayerWidget(ScriptedWidget):
-    """A widget with an embedded player. Its `scripts` must include `embed`; subclasses define `_open`.
-
-    Args:
-        linked: A player elsewhere in the notebook; it plays its own transcript instead of the embedded player.
-        **traits: Values of traits.
-
-    Attributes:
-        player: The embedded player; None until something is played.
-
-    Raises:
-        OptionError: `linked` is not a player.
-    """
+    """A widget with an embedded player; a `linked` one elsewhere in the notebook plays its own transcript."""
 
     player = traitlets.Instance(TranscriptPlayer, allow_none=True).tag(sync=True, **widget_serialization)
 
@@ -184,23 +173,9 @@ def open_player(corpus: Corpus, recordings: RecordingFinder, transcript_id: str)
 
 
 class RowPlayerWidget(PlayerWidget):
-    """A widget that shows rows with times and plays the passage of a row.
+    """A widget that shows rows with times and plays the passage of a row: of a corpus, of `audio`, or in a player.
 
     Rows of several recordings have the column `transcript_id`, or `recording` with the names of a corpus or of `audio`.
-
-    Args:
-        df: Rows with `start_ms` and `end_ms` (ms).
-        corpus: Corpus with the transcripts and their recordings.
-        audio: Path or URL of the recording, or a dict of them by transcript id or name. Without a corpus, the player
-            shows the rows as its text.
-        player: A player that plays its own transcript; other transcripts use a player below this widget.
-        **traits: Values of traits.
-
-    Raises:
-        TypeError: `df` is not a DataFrame.
-        ValueError: A column is missing, or times are not numbers.
-        OptionError: `audio` is one recording, but the rows belong to several; `audio` has no recording of the rows; or
-            a corpus was given, and the rows do not name recordings.
     """
 
     def __init__(

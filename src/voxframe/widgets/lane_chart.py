@@ -75,13 +75,7 @@ class Marks:
 
 
 class LaneChart(RowPlayerWidget):
-    """A canvas with lanes of marks; smooth with a million marks. Subclasses call `_draw`.
-
-    Attributes:
-        time: Position of the cursor.
-        interval: Start and end of the selection; empty for none.
-        view: Start and end of the visible range; empty for everything.
-    """
+    """A canvas with lanes of marks; smooth with a million marks. Subclasses call `_draw`."""
 
     #: Start of the alternative text of the static picture.
     _what: ClassVar[str] = "Who speaks when"

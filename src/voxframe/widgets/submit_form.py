@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,6 @@ from voxframe.options import FIELDS, check
 from voxframe.settings import Secret, resolve
 from voxframe.widgets.base import (
     Background,
-    RepeatedCall,
     ScriptedWidget,
     absolute_path,
     connect_call,
@@ -340,7 +340,7 @@ class SubmitForm(ScriptedWidget):
         self._discard_plan()
         self._sending, self._recordings = True, []
         try:
-            with RepeatedCall(self._draw, _DRAW_S):
+            with _repeated(self._draw, _DRAW_S):
                 for n in range(0, len(sources), _BATCH_SIZE):
                     if self._stop.is_set():
                         left = f"{len(sources) - n} of {len(sources)} were not sent"
@@ -381,7 +381,7 @@ class SubmitForm(ScriptedWidget):
     def _retry(self, keys: list[str] | None) -> None:
         job = self._corpus.parts.ledger.find(keys[0]) if keys else None
         lost = job is not None and job.state != "error"
-        with RepeatedCall(self._draw, _DRAW_S):
+        with _repeated(self._draw, _DRAW_S):
             self._corpus.retry(failed=not lost, uncertain=lost, keys=keys, client=self._service(), progress=False)
 
     def _show_busy(self, what: str) -> None:
@@ -400,3 +400,21 @@ class SubmitForm(ScriptedWidget):
         if settings.base_url is not None and settings.api_key is None:
             raise SettingsError(f"there is no API key for {settings.base_url}; enter it in the field 'API key'")
         return connect(address, api_key=key)
+
+
+@contextmanager
+def _repeated(function: Callable[[], object], every_s: float) -> Iterator[None]:
+    """Call a function every `every_s` seconds, from a thread, while the block runs."""
+    stopped = threading.Event()
+
+    def repeat() -> None:
+        while not stopped.wait(every_s):
+            function()
+
+    thread = threading.Thread(target=repeat, name="voxframe-tick", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        thread.join()
