@@ -251,7 +251,9 @@ def _divided(run: list[_Piece], chars: int, speaker: str | None, prefix: str, is
         ends.append(start[ends[-1]])
     for begin, end in pairwise(reversed(ends)):
         line = run[begin:end]
-        yield _cue(line, max(piece.end for piece in line), speaker)
+        estimated = not (line[0].is_first and line[-1].is_last)
+        spoken = join_words(piece.text for piece in line)
+        yield Cue(spoken, line[0].start, max(piece.end for piece in line), speaker, estimated)
 
 
 def _fits(text: str, width: int) -> bool:
@@ -345,11 +347,6 @@ def vtt(captions: Iterable[Cue]) -> str:
         for cue in captions
     )
     return "WEBVTT\n\n" + "\n".join(blocks)
-
-
-def _cue(line: list[_Piece], end: int, speaker: str | None) -> Cue:
-    estimated = not (line[0].is_first and line[-1].is_last)
-    return Cue(join_words(piece.text for piece in line), line[0].start, end, speaker, estimated)
 
 
 def _pieces(word: Cue, chars: int) -> Iterator[_Piece]:

@@ -192,8 +192,9 @@ def _engine_of(document: Any) -> tuple[str, Callable[[], Any]] | None:
         parts = [part for part in map(_engine_of, document) if part is not None]
         if len(parts) < len(document):
             return None
-        readers = [read for _, read in parts]
-        return parts[0][0], readers[0] if len(parts) == 1 else partial(_several, readers)
+        if len(parts) == 1:
+            return parts[0]
+        return parts[0][0], lambda: [(str(n), read()) for n, (_, read) in enumerate(parts)]
     if isinstance(document, Mapping) and len(document) > 1 and all(map(_is_whole, document.values())):
         by_name = [(name, part[1]) for name, inner in document.items() if (part := _engine_of(inner)) is not None]
         return "segments", lambda: [(name, read()) for name, read in by_name]
@@ -217,11 +218,6 @@ def _is_whole(document: Any) -> bool:
     if not isinstance(document, Mapping) or is_spoken([document]):
         return False
     return any(is_spoken(document.get(name)) for name in ("segments", "chunks"))
-
-
-def _several(readers: list[Callable[[], Any]]) -> list[tuple[str, Any]]:
-    """Return the payloads of several documents of one recording each, with their numbers."""
-    return [(str(n), read()) for n, read in enumerate(readers)]
 
 
 def _inner(document: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -140,6 +140,8 @@ def resolve(
         >>> resolve("https://speech.example", api_key="not-shown").stream_url
         'wss://speech.example'
     """
+    from platformdirs import user_data_path
+
     for name, given in (("base_url", base_url), ("stream_url", stream_url), ("llm_prefix", llm_prefix)):
         if given is not None and not isinstance(given, str):
             raise SettingsError(f"{name} must be text, got {type(given).__name__}")
@@ -164,7 +166,7 @@ def resolve(
         stream_url=stream or None,
         llm_prefix=_prefix(llm_prefix or _environment("llm_prefix") or "llm"),
         api_key=key if isinstance(key, Secret) else Secret(key) if key else None,
-        data_dir=Path(directory).expanduser().absolute() if directory else _default_data_dir(),
+        data_dir=Path(directory).expanduser().absolute() if directory else user_data_path("voxframe", appauthor=False),
         timeout=_positive("timeout", timeout, RESPONSE_TIMEOUT_S, "seconds"),
         max_response_mb=_positive("max_response_mb", max_response_mb, MAX_RESPONSE_MB, "megabytes"),
     )
@@ -225,12 +227,6 @@ def _positive(name: str, given: float | None, default: float, unit: str) -> floa
             f"{name} must be a number of {unit} above 0, got {value!r}; change the argument or {ENVIRONMENT[name]}"
         )
     return number
-
-
-def _default_data_dir() -> Path:
-    from platformdirs import user_data_path
-
-    return user_data_path("voxframe", appauthor=False)
 
 
 def _prefix(value: str) -> str:

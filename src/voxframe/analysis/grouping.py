@@ -187,14 +187,11 @@ def with_keys(
     timed = bin_keys(df, groups)
     bins = {key: partial(_bin_number, key=key) for key in ("minute", "5min", "tenth", *timed)}
     computed: dict[str, Callable[[pd.DataFrame], pd.Series[Any]]] = {**_COMPUTED, **bins}
-    values = group_columns(df, [key for key in groups if not split or not _among(key, timed)], computed)
+    used = [key for key in groups if isinstance(key, pd.Series) or not split or key not in timed]
+    values = group_columns(df, used, computed)
     columns = {str(key.name): key for key in values}
     names = [key if isinstance(key, str) else str(key.name or "group") for key in groups]
     return df.assign(**columns), names
-
-
-def _among(key: object, names: list[str]) -> bool:
-    return isinstance(key, str) and key in names
 
 
 def durations_ms(df: pd.DataFrame, transcripts: pd.DataFrame | None = None) -> pd.Series[float]:

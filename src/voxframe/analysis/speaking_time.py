@@ -334,7 +334,8 @@ def balance(
     """
     checked("of", of, Choice(("talk_s", "words", "turns")))
     groups = key_list(by, _BALANCE)
-    table = talk_time(spoken, by=["transcript_id", *(k for k in groups if not _is_recording(k)), "speaker"])
+    further = (key for key in groups if isinstance(key, pd.Series) or key not in ("transcript_id", "speaker"))
+    table = talk_time(spoken, by=["transcript_id", *further, "speaker"])
     names = [name for name in table.columns[: list(table.columns).index("turns")] if name != "speaker"]
     table = table[table["speaker"].notna() & (table[of] > 0)]
     rows = []
@@ -349,7 +350,3 @@ def balance(
         {name: table[name].dtype for name in names} | {"speakers": "int64"} | dict.fromkeys(columns[-4:], "float64")
     )
     return pd.DataFrame(rows, columns=columns).astype(dtypes)
-
-
-def _is_recording(key: object) -> bool:
-    return isinstance(key, str) and key in ("transcript_id", "speaker")

@@ -71,7 +71,11 @@ def _checks(directory: Path | None, *, rebuild_ledger: bool, verify: bool) -> It
         yield True, f"embedded speech engine: {', '.join(versions)}"
         yield _speech_models()
         yield _device()
-        yield from _analysis_models()
+        for name, consequence in models.ANALYSES.items():
+            if models.is_present(name):
+                yield True, f"model {name}"
+            else:
+                yield False, f"model {name} is missing; run `voxframe models get {name}`. {consequence}"
     if present := [extra for extra, missing in extras.items() if not missing]:
         yield True, f"optional packages: {', '.join(present)}"
     if absent := {extra: missing for extra, missing in extras.items() if missing}:
@@ -103,24 +107,13 @@ def _extras() -> dict[str, list[str]]:
     return missing
 
 
-def _analysis_models() -> Iterator[tuple[bool, str]]:
-    """Yield a check of each model of analyses."""
-    for name, consequence in models.ANALYSES.items():
-        if models.is_present(name):
-            yield True, f"model {name}"
-        else:
-            yield False, f"model {name} is missing; run `voxframe models get {name}`. {consequence}"
-
-
 def _speech_models() -> tuple[bool, str]:
     missing = [name for name in models.SPEECH if not models.is_present(name)]
     if not missing:
         return True, f"speech models: {', '.join(models.SPEECH)}"
     consequence = "" if len(missing) < len(models.SPEECH) else f". {models.WITHOUT_SPEECH}"
-    return (
-        False,
-        f"speech models missing: {', '.join(missing)}; run `voxframe models get {' '.join(missing)}`{consequence}",
-    )
+    command = f"voxframe models get {' '.join(missing)}"
+    return False, f"speech models missing: {', '.join(missing)}; run `{command}`{consequence}"
 
 
 def _device() -> tuple[bool, str]:
@@ -144,10 +137,8 @@ def _disk(folder: Path) -> tuple[bool, str]:
     except OSError as e:
         return False, f"data directory {folder}: {e.strerror}; set {ENVIRONMENT['data_dir']} to a writable directory"
     if free < _LEAST_FREE_GB:
-        return (
-            False,
-            f"data directory {folder}: only {free:.1f} GB free; free some space or set {ENVIRONMENT['data_dir']}",
-        )
+        advice = f"free some space or set {ENVIRONMENT['data_dir']}"
+        return False, f"data directory {folder}: only {free:.1f} GB free; {advice}"
     return True, f"data directory {folder}, {free:.0f} GB free"
 
 
@@ -186,7 +177,10 @@ def _corpus_checks(directory: Path | None, *, rebuild_ledger: bool, verify: bool
     if not os.access(corpus.path, os.W_OK):
         yield False, f"{where}: it can be read but not written; change the permissions of the directory"
     if verify:
-        yield from _verified(corpus, where)
+        wrong = corpus.raw.verify()
+        yield from ((False, f"{where}: {problem}") for problem in wrong)
+        if not wrong:
+            yield True, f"{where}: every file of {quantity(len(corpus), 'transcript')} can be read"
     else:
         yield _files(corpus, where)
     yield from _snapshots(corpus, where)
@@ -202,14 +196,6 @@ def _rebuild(corpus: Corpus) -> tuple[bool, str]:
         return True, f"{where}: the ledger was rebuilt with {quantity(corpus.raw.rebuild_ledger(), 'submission')}"
     except VoxframeError as e:
         return False, str(e)
-
-
-def _verified(corpus: Corpus, where: str) -> Iterator[tuple[bool, str]]:
-    """Yield a failed check for each file that is missing or damaged, or one that passed."""
-    wrong = corpus.raw.verify()
-    yield from ((False, f"{where}: {problem}") for problem in wrong)
-    if not wrong:
-        yield True, f"{where}: every file of {quantity(len(corpus), 'transcript')} can be read"
 
 
 def _files(corpus: Corpus, where: str) -> tuple[bool, str]:

@@ -64,11 +64,6 @@ def escaped(text: object) -> str:
     return html.escape(text) if isinstance(text, str) else "(unknown)"
 
 
-def plain_html(content: str) -> str:
-    """Wrap escaped HTML so that MathJax does not render "$" as formulas."""
-    return f"<div {PLAIN}>{content}</div>"
-
-
 class ScriptedWidget(anywidget.AnyWidget):
     """A widget with JavaScript of its own. Subclasses define `_static_html`.
 
@@ -116,7 +111,7 @@ class ScriptedWidget(anywidget.AnyWidget):
 
     def static_html(self) -> str:
         """Return the widget as HTML without scripts; all text in it is escaped."""
-        return plain_html(self._static_html())
+        return f"<div {PLAIN}>{self._static_html()}</div>"  # MathJax would render "$" as formulas
 
     def _static_html(self) -> str:
         """Return the content of `static_html`."""

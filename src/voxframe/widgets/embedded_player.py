@@ -244,12 +244,9 @@ class RowPlayerWidget(PlayerWidget):
             raise OptionError("there is nothing to play from; pass corpus=, audio= or player= to this widget")
         end = None if pd.isna(row["end_ms"]) else int(row["end_ms"])
         term = "" if "score" in row or pd.isna(row.get("term")) else str(row["term"])  # a score: found by meaning
-        self._play(self._recording_of(row), max(0, int(row["start_ms"])), end, term)
-
-    def _recording_of(self, row: pd.Series[Any]) -> str:
-        """Return the transcript id of a row, or its recording; "" if it names none."""
         key = "" if self._key is None or pd.isna(row[self._key]) else str(row[self._key])
-        return key if self._finder is None else self._finder.id(key)
+        recording = key if self._finder is None else self._finder.id(key)
+        self._play(recording, max(0, int(row["start_ms"])), end, term)
 
     def _is_linked(self, transcript_id: str) -> bool:
         # Rows of one recording without an id, such as disagreements, are those of the player.

@@ -38,10 +38,10 @@ from voxframe.widgets.base import (
     write_page,
 )
 from voxframe.widgets.player_data import (
+    AnnotationStore,
     Given,
     PlayerPassages,
     corrected_passages,
-    find_store,
     load_tables,
     origin,
     peaks,
@@ -163,8 +163,10 @@ class TranscriptPlayer(ScriptedWidget):
         self._origin, self._client = origin(source, client), client
         self._corpus, self._given_title = Corpus() if corpus is None and self._origin.remote else corpus, title
         passages = split_passages(tables["words"])
-        self._transcript_id = passages.transcript_id
-        self._store = find_store(self._corpus, self._transcript_id)
+        home, self._transcript_id = self._corpus, passages.transcript_id
+        self._store = None
+        if home is not None and self._transcript_id is not None and self._transcript_id in home:
+            self._store = AnnotationStore(home, self._transcript_id)
         if self._store:
             tables, passages = self._store.corpus.tables(self._store.transcript_id), self._store.passages()
         self._passages = self._uncorrected = passages

@@ -331,7 +331,9 @@ class AnnotationStore:
         names = dict(zip(by_label["speaker"], by_label["speaker_name"], strict=True))
         labels = {name: label for label, name in names.items()}  # a turn stores a label if the name is that label's
         turns = zip(by_turn["utterance_idx"], by_turn["speaker_name"], strict=True)
-        return names, {str(turn): labels.get(name, name) for turn, name in turns}, self._corrections()
+        rows = self.corpus.corrections.get(self.transcript_id)
+        texts = {str(turn): text for turn, text in zip(rows["utterance_idx"], rows["text"], strict=True)}
+        return names, {str(turn): labels.get(name, name) for turn, name in turns}, texts
 
     def passages(self) -> PlayerPassages:
         """Return the words of the transcript as corrected. If only turns are known, they serve as words."""
@@ -421,17 +423,6 @@ class AnnotationStore:
             if shown.words_of(turn) != here.words_of(turn):
                 raise OptionError(f"turn {turn} was changed elsewhere; it is shown as it is now, so edit it again")
         return here
-
-    def _corrections(self) -> dict[str, str]:
-        rows = self.corpus.corrections.get(self.transcript_id)
-        return {str(turn): text for turn, text in zip(rows["utterance_idx"], rows["text"], strict=True)}
-
-
-def find_store(corpus: Corpus | None, transcript_id: str | None) -> AnnotationStore | None:
-    """Return the store for the annotations of a transcript; None if no corpus has that transcript."""
-    if corpus is None or transcript_id is None or transcript_id not in corpus:
-        return None
-    return AnnotationStore(corpus, transcript_id)
 
 
 def _changed(before: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str | None]:
