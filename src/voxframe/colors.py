@@ -194,20 +194,9 @@ def name_colors(
     kind: Kind = "person",
     transcripts: Sequence[Any] | None = None,
     dark: bool = False,
+    legend: bool = False,
 ) -> list[str]:
-    """Return one colour per name: see `color_indexes`."""
-    return [themed(PALETTE[index], dark=dark) for index in color_indexes(names, named, kind, transcripts)]
-
-
-def legend_colors(
-    names: Sequence[object],
-    named: Mapping[Any, Any] | None = None,
-    *,
-    kind: Kind = "person",
-    transcripts: Sequence[Any] | None = None,
-    dark: bool = False,
-) -> list[str]:
-    """Return one colour per legend label: those of `name_colors`, and grey for labels beyond the eighth."""
-    most = len(COLORS)
-    colors = name_colors(names, named, kind=kind, transcripts=transcripts, dark=dark)
+    """Return one colour per name: see `color_indexes`. In a legend, those beyond the eighth are grey."""
+    colors = [themed(PALETTE[index], dark=dark) for index in color_indexes(names, named, kind, transcripts)]
+    most = len(COLORS) if legend else len(colors)
     return colors[:most] + [GREY] * (len(names) - most)

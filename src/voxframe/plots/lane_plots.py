@@ -16,7 +16,7 @@ from voxframe import analysis
 from voxframe._arrow import takes_frames
 from voxframe._text import clock
 from voxframe.analysis.rows import distinct_names, floats, require, row_speakers, speaker_labels, uses
-from voxframe.colors import COLORS, GREY, NEGATIVE, POSITIVE, legend_colors, name_colors, themed
+from voxframe.colors import COLORS, GREY, NEGATIVE, POSITIVE, name_colors, themed
 from voxframe.compare.alignment import disagreements as places_of
 from voxframe.errors import OptionError
 from voxframe.plots import lanes
@@ -92,8 +92,9 @@ def timeline(
     legend = 0.0 if lane is None else lanes.legend_height(names, 9)
     ax = lanes.axes_or_new(ax, 10, lanes.figure_height(count + len(rows)) + legend)
     dark, kind = lanes.is_dark(ax), lanes.kind_of(by)
-    colored = name_colors if lane is None else legend_colors
-    palette = colored(names, spans.named, kind=kind, transcripts=spans.transcripts, dark=dark)
+    palette = name_colors(
+        names, spans.named, kind=kind, transcripts=spans.transcripts, dark=dark, legend=lane is not None
+    )
     if isinstance(custom_colors, Mapping):
         lane_colors = _lane_colors(df, by, spans, custom_colors)
         palette = [lane_colors.get(name, color) for name, color in zip(names, palette, strict=True)]
@@ -451,7 +452,7 @@ def dispersion(
     rows = min(len(names) * math.ceil(len(asked) / 4), max(len(names), 40)) if shared else len(names)
     ax = lanes.axes_or_new(ax, 10, lanes.figure_height(rows) + (lanes.legend_height(asked, 9) if shared else 0.0))
     dark = lanes.is_dark(ax)
-    colors = (legend_colors if shared else name_colors)(asked, kind="term", dark=dark)
+    colors = name_colors(asked, kind="term", dark=dark, legend=shared)
     term = pd.Index(asked).get_indexer(pd.Index(hits["term"]))
     strokes = []
     for n in range(len(asked)):

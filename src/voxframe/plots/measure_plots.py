@@ -13,7 +13,7 @@ from voxframe import analysis
 from voxframe._arrow import takes_frames
 from voxframe._text import quantity
 from voxframe.analysis.rows import distinct_names, floats, label_names, require, speaker_codes, uses
-from voxframe.colors import COLORS, GREY, NEGATIVE, POSITIVE, Kind, legend_colors, themed
+from voxframe.colors import COLORS, GREY, NEGATIVE, POSITIVE, Kind, name_colors, themed
 from voxframe.plots import lanes
 from voxframe.validators import Integer, Number, checked, shown
 
@@ -211,7 +211,7 @@ def _lines(table: pd.DataFrame, source: pd.DataFrame, value: str, ax: Axes | Non
     if many or line_keys:
         line = pd.Index(names).get_indexer(pd.Index(label))
         ids = lanes.transcripts_of(table, line, names, line_keys[-1]) if line_keys else None
-        colors = legend_colors(names, named, kind=kind, transcripts=ids, dark=dark)
+        colors = name_colors(names, named, kind=kind, transcripts=ids, dark=dark, legend=True)
     lines = []
     for name, color, dash in zip(names, colors, lanes.by_color(colors, lanes.LINES), strict=True):
         of = (label == name).to_numpy(bool)
@@ -280,7 +280,7 @@ def confidence(
     named = label_names(df) if by in ("speaker", "speaker_name") else None
     colors: Any = [lanes.ink(ax)]
     if by:
-        colors = legend_colors(names, named, kind=kind, transcripts=ids, dark=lanes.is_dark(ax))
+        colors = name_colors(names, named, kind=kind, transcripts=ids, dark=lanes.is_dark(ax), legend=True)
     lines, until = [], last
     for n, (color, dash) in enumerate(zip(colors, lanes.by_color(colors, lanes.LINES), strict=True)):
         of = code == n
@@ -426,7 +426,7 @@ def keyness(table: pd.DataFrame, ax: Axes | None = None, *, top: int = 10) -> Ax
         ax, 7, lanes.figure_height(len(strongest)) + lanes.legend_height([str(name) for name in groups], 6)
     )
     ids = [None] * len(groups) if group == "person" else None
-    colors = legend_colors(groups, kind=lanes.kind_of(group), transcripts=ids, dark=lanes.is_dark(ax))
+    colors = name_colors(groups, kind=lanes.kind_of(group), transcripts=ids, dark=lanes.is_dark(ax), legend=True)
     bars: list[Any] = []
     lengths, limit = floats(strongest[value]), _SIGNIFICANT[value]
     for name, color in zip(groups, colors, strict=True):
