@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple, TypeAlias, TypedDict, Unpack
+from typing import TypeAlias, TypedDict, Unpack
 
 import pandas as pd
 import pyarrow as pa
@@ -50,10 +50,6 @@ _CONTENT = [place for place, name in enumerate(TABLES["transcripts"].names) if n
 
 #: Tables by name: of one payload, or of several transcripts of a corpus.
 Made: TypeAlias = Mapping[str, "frames.Arrays | pa.Table"]
-#: Builds the tables of a payload, as column arrays.
-OfBytes: TypeAlias = Callable[[bytes], Made]
-#: Reads or fetches the tables of a transcript of a service.
-OfRemote: TypeAlias = Callable[[Corpus, Remote], Mapping[str, pa.Table]]
 #: Errors of an unreadable payload, passed as a source or stored in a corpus.
 Unreadable: TypeAlias = PayloadError | DamagedFileError
 
@@ -118,56 +114,26 @@ def load_some(
     corrected: bool = True,
 ) -> dict[str, pd.DataFrame]:
     """Return tables of transcripts by name; exports are read or fetched if they are among them."""
-    views = [view for view in EXPORTS if view in names]
-    nothing_to_fetch = names is not _ALL and not (views and client)
+    nothing_to_fetch = names is not _ALL and not (client and {*EXPORTS} & {*names})
     if isinstance(source, Corpus) and not refresh and nothing_to_fetch:
         return _of_corpus(_only(source, corpus), names, limit, where, corrected=corrected)
     conditions = {name: checked(name, where) for name in names}
-    empty = _Empty(names)
-
-    def of_bytes(raw: bytes) -> Made:
-        if names is _ALL:
-            return _everything(raw)
-        return {view: _export(raw, view) for view in views} if views else _some(raw, names, empty)
-
-    def of_remote(corpus: Corpus, remote: Remote) -> Mapping[str, pa.Table]:
-        tables = {name: CORPUS_TABLES[name].empty for name in names}
-        if of_transcript := [name for name in names if name not in views]:
-            tables |= cached_tables(corpus, remote, of_transcript, refresh=refresh, corrected=corrected)
-        if names is not _ALL or remote.fetch is not None or remote.transcript_id in corpus:
-            for view in views:
-                tables[view] = cached_export(corpus, remote, view, refresh=refresh, corrected=corrected)
-        return tables
-
-    enough = limit if where is None else None
-    reads = _Reads(names, of_bytes, of_remote, empty, refresh, enough, corrected, {})
-    loaded = _made(source, client, corpus, reads)
+    check_client(client, "fetch")
+    sources = source
+    if isinstance(source, Corpus):
+        corpus, sources = _only(source, corpus), source.ids()
+    loading = _Loading(names, client, corpus, refresh, limit if where is None else None, corrected)
+    for n, item in enumerate(each(sources)):
+        if loading.is_enough():
+            break
+        loading.read(item, _name(item, None if item is sources else n))
+    loaded = loading.finish()
     if not loaded and isinstance(source, Corpus):
         source.parts.query.report_empty("transcripts", None)
     elif not loaded:
         warnings.warn(NONE_GIVEN, PayloadWarning, stacklevel=caller())
-    empty.report(loaded)
-    frames_by_name = _one_each(loaded, names, reads.stems)
+    frames_by_name = _one_each(loaded, names, loading.stems)
     return {name: _rows_of(frame, name, conditions[name]) for name, frame in frames_by_name.items()}
-
-
-def _some(raw: bytes, names: Collection[str], empty: _Empty) -> Mapping[str, frames.Arrays]:
-    """Return some tables of the payload of a transcript."""
-    arrays = frames.transcript_arrays(raw, only=names)
-    if _says_nothing(arrays):
-        if (kind := _plain(raw).kind) != "transcript":
-            raise PayloadError(f"this payload is an export of {kind}, not a transcript; load it with load_{kind}")
-        empty.note(frames.transcript_tables(raw, ("transcripts",))["transcripts"])
-    return arrays
-
-
-def _everything(raw: bytes) -> Made:
-    """Return all tables of the payload of a transcript or an export."""
-    nothing = {name: frames.no_rows(name) for name in _ALL}
-    arrays = frames.transcript_arrays(raw)
-    if not _says_nothing(arrays) or (kind := _plain(raw).kind) == "transcript":
-        return nothing | arrays
-    return nothing | {kind: _export(raw, kind)}
 
 
 def _rows_of(frame: pd.DataFrame, name: str, condition: pc.Expression | None) -> pd.DataFrame:
@@ -197,187 +163,185 @@ def _of_corpus(
     return frames_by_name
 
 
-class _Empty:
-    """The transcripts without rows in the requested tables, to warn about the reason."""
-
-    def __init__(self, names: Collection[str]) -> None:
-        self._names = names
-        self._about: list[pa.Table] = []
-
-    def note(self, transcripts: pa.Table) -> None:
-        """Add rows of the table `transcripts`."""
-        self._about.append(transcripts.select(TABLES["transcripts"].names))
-
-    def report(self, parts: Sequence[Made]) -> None:
-        """Warn about transcripts without a result. If no table has rows, also about an option that was not set."""
-        if not self._about or "transcripts" in self._names:
-            return
-        about = pa.concat_tables(self._about)
-        name = " or ".join(sorted(self._names))
-        of_all = not any(rows_in(table) for part in parts for table in part.values())
-        if (reason := why_empty(name, about, of_all=of_all)) is not None:
-            warnings.warn(reason, PayloadWarning, stacklevel=caller())
-
-
 def _only(source: Corpus, corpus: Corpus | None) -> Corpus:
     if corpus is not None and corpus.path != source.path:
         raise OptionError(f"the source is already a corpus, {source!r}; leave out corpus={corpus!r}")
     return source
 
 
-class _Reads(NamedTuple):
-    """Ways to read the tables of a loader; no further source is read once they have `limit` rows."""
+class _Loading:
+    """One call of a loader: how it reads sources, and what it has read; no more than `limit` rows are needed."""
 
-    names: Collection[str]
-    of_bytes: OfBytes
-    of_remote: OfRemote
-    empty: _Empty
-    refresh: bool
-    limit: int | None
-    corrected: bool
-    stems: dict[str, str]
+    def __init__(
+        self,
+        names: Collection[str],
+        client: Fetcher | None,
+        corpus: Corpus | None,
+        refresh: bool,
+        limit: int | None,
+        corrected: bool,
+    ) -> None:
+        self._names, self._client, self._corpus = names, client, corpus
+        self._refresh, self._limit, self._corrected = refresh, limit, corrected
+        self._views = [view for view in EXPORTS if view in names]
+        self._collected, self._bad = Collected(), list[Unreadable]()
+        self._next = dict[str, Remote]()  # transcripts of the corpus, to be read together
+        self._asked = set[str]()
+        self._empty = list[pa.Table]()  # rows of `transcripts` of those without rows in the tables
+        self.stems = dict[str, str]()  # of files, by transcript id
 
-    def is_stored(self, corpus: Corpus, remote: Remote) -> bool:
-        """Return True if a transcript can be read from the corpus together with others, without a request."""
-        views = [view for view in EXPORTS if view in self.names]
-        complete = remote.fetch is None or all(corpus.parts.archive.has(remote.transcript_id, view) for view in views)
-        return not self.refresh and complete and remote.transcript_id in corpus
-
-    def of_stored(self, corpus: Corpus, ids: Sequence[str]) -> Made:
-        """Return the tables of several transcripts of a corpus."""
-        read = partial(corpus.parts.query.arrow, ids=ids, asked=True, corrected=self.corrected)
-        tables = {name: read(name) for name in self.names}
-        here = {stored_id for table in tables.values() for stored_id in table["transcript_id"].unique().to_pylist()}
-        if without := [transcript_id for transcript_id in ids if transcript_id not in here]:
-            self.empty.note(corpus.parts.query.arrow("transcripts", without))
-        return tables
-
-    def is_enough(self, good: Sequence[Made]) -> bool:
+    def is_enough(self) -> bool:
         """Return True if the tables have so many rows that no other source is needed."""
-        if self.limit is None or not good:
+        if self._limit is None or not self._collected.good:
             return False
-        sizes = [[*map(rows_in, tables.values())] for tables in good]
-        return all(sum(size) >= self.limit for size in zip(*sizes, strict=True))
+        sizes = [[*map(rows_in, tables.values())] for tables in self._collected.good]
+        return all(sum(size) >= self._limit for size in zip(*sizes, strict=True))
 
-
-def _made(source: Sources, client: Fetcher | None, corpus: Corpus | None, reads: _Reads) -> list[Made]:
-    """Build the tables of each payload of each source; warn of payloads that are left out."""
-    check_client(client, "fetch")
-    if isinstance(source, Corpus):
-        corpus, source = _only(source, corpus), source.ids()
-    collected = Collected()
-    bad: list[Unreadable] = []
-    stored: dict[str, Remote] = {}
-    asked = set[str]()
-
-    def read_one(where: Corpus, remote: Remote) -> None:
+    def read(self, item: Source, name: str) -> None:
+        """Read a source, or keep it to be read together with the next ones."""
         try:
-            collected.add(reads.of_remote(where, remote), repr(remote.transcript_id))
-        except (PayloadError, DamagedFileError) as error:
-            if not where.parts.archive.has(remote.transcript_id):  # not stored at all, rather than damaged
-                raise
-            bad.append(_named(error, repr(remote.transcript_id)))
+            resolved = resolve(item, self._client)
+        except UnreadableFileError as error:
+            self._read_next()
+            self._bad.append(error)
+            return
+        if isinstance(resolved, Remote):
+            self._read_transcript(resolved, name)
+            return
+        self._read_next()
+        for place, tables in self._payloads(resolved):
+            label = f"{name or 'payload'}{place}"
+            if isinstance(tables, PayloadError):
+                self._bad.append(_named(tables, label if name or place else ""))
+            elif self._collected.add(tables, label) and isinstance(item, str | os.PathLike):
+                for transcript_id in ids_in(tables):
+                    stem = recording_of(transcript_id, resolved.data) if place else payload_stem(str(item))
+                    self.stems.update({transcript_id: stem} if stem else {})
 
-    def read_stored() -> None:
+    def finish(self) -> list[Made]:
+        """Return the tables of each payload; warn of payloads that are left out or have no rows."""
+        self._read_next()
+        bad, loaded = self._bad, self._collected.good
+        if bad and not loaded:
+            raise bad[0]
+        if bad:
+            warnings.warn(
+                f"{len(bad)} of {self._collected.count + len(bad)} payloads cannot be read and are left out: "
+                f"{first_of([*map(str, bad)])}",
+                PayloadWarning,
+                stacklevel=caller(),
+            )
+        self._collected.report()
+        if self._empty and "transcripts" not in self._names:
+            of_all = not any(rows_in(table) for part in loaded for table in part.values())
+            about = pa.concat_tables([table.select(TABLES["transcripts"].names) for table in self._empty])
+            if (reason := why_empty(" or ".join(sorted(self._names)), about, of_all=of_all)) is not None:
+                warnings.warn(reason, PayloadWarning, stacklevel=caller())
+        return loaded
+
+    def _read_transcript(self, remote: Remote, name: str) -> None:
+        corpus = chosen_corpus(self._corpus)
+        stored_id = corpus.parts.archive.recordings.id(remote.transcript_id)
+        if stored_id != remote.transcript_id:  # the name of a recording
+            remote = Remote(stored_id, None if self._client is None else partial(self._client.fetch, stored_id))
+        if stored_id in self._asked:
+            self._collected.repeat(name, stored_id)
+            return
+        self._asked.add(stored_id)
+        complete = remote.fetch is None or all(corpus.parts.archive.has(stored_id, view) for view in self._views)
+        if not self._refresh and complete and stored_id in corpus:  # no request is needed
+            if len(self._next) == _TOGETHER:
+                self._read_next()
+            self._next[stored_id] = remote
+        else:
+            self._read_next()
+            self._read_one(corpus, remote)
+
+    def _read_next(self) -> None:
         """Read the transcripts of the corpus that are next, together if none is damaged."""
-        remotes = dict(stored)
-        stored.clear()
+        remotes, self._next = self._next, {}
         if not remotes:
             return
-        where = chosen_corpus(corpus)
-        if not any(transcript_id in collected for transcript_id in remotes):  # else they are compared one by one
+        corpus = chosen_corpus(self._corpus)
+        if not any(transcript_id in self._collected for transcript_id in remotes):  # else they are compared one by one
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("error", CorpusWarning)
-                    collected.add_stored(reads.of_stored(where, list(remotes)), remotes)
+                    self._collected.add_stored(self._of_stored(corpus, list(remotes)), remotes)
             except (CorpusWarning, PayloadError, DamagedFileError):
                 pass
             else:
                 return
         for remote in remotes.values():
-            read_one(where, remote)
+            self._read_one(corpus, remote)
 
-    for n, item in enumerate(each(source)):
-        if reads.is_enough(collected.good):
-            break
-        name = _name(item, None if item is source else n)
+    def _read_one(self, corpus: Corpus, remote: Remote) -> None:
         try:
-            resolved = resolve(item, client)
-        except UnreadableFileError as error:
-            read_stored()
-            bad.append(error)
-            continue
-        if isinstance(resolved, Remote):
-            where = chosen_corpus(corpus)
-            stored_id = where.parts.archive.recordings.id(resolved.transcript_id)
-            if stored_id != resolved.transcript_id:  # the name of a recording
-                resolved = Remote(stored_id, None if client is None else partial(client.fetch, stored_id))
-            if stored_id in asked:
-                collected.repeat(name, stored_id)
-                continue
-            asked.add(stored_id)
-            if len(stored) == _TOGETHER:
-                read_stored()
-            if reads.is_stored(where, resolved):
-                stored[stored_id] = resolved
+            self._collected.add(self._of_remote(corpus, remote), repr(remote.transcript_id))
+        except (PayloadError, DamagedFileError) as error:
+            if not corpus.parts.archive.has(remote.transcript_id):  # not stored at all, rather than damaged
+                raise
+            self._bad.append(_named(error, repr(remote.transcript_id)))
+
+    def _of_stored(self, corpus: Corpus, ids: Sequence[str]) -> Made:
+        """Return the tables of several transcripts of a corpus."""
+        read = partial(corpus.parts.query.arrow, ids=ids, asked=True, corrected=self._corrected)
+        tables = {name: read(name) for name in self._names}
+        here = {stored_id for table in tables.values() for stored_id in table["transcript_id"].unique().to_pylist()}
+        if without := [transcript_id for transcript_id in ids if transcript_id not in here]:
+            self._empty.append(corpus.parts.query.arrow("transcripts", without))
+        return tables
+
+    def _of_remote(self, corpus: Corpus, remote: Remote) -> Made:
+        """Read or fetch the tables of a transcript."""
+        flags = {"refresh": self._refresh, "corrected": self._corrected}
+        tables = {name: CORPUS_TABLES[name].empty for name in self._names}
+        if of_transcript := [name for name in self._names if name not in self._views]:
+            tables |= cached_tables(corpus, remote, of_transcript, **flags)
+        if self._names is not _ALL or remote.fetch is not None or remote.transcript_id in corpus:
+            tables |= {view: cached_export(corpus, remote, view, **flags) for view in self._views}
+        return tables
+
+    def _payloads(self, content: Content) -> Iterator[tuple[str, Made | PayloadError]]:
+        """Yield location and tables of each payload of a source, or the error if it cannot be read.
+
+        The bytes are nearly always one payload, and searching for others would take longer than reading it. So they are
+        only split if they cannot be read as one.
+        """
+        try:
+            raw = converted(content.data, content.file)
+            try:
+                tables = self._of_bytes(raw)
+            except PayloadError:
+                parts = [*payloads(raw)]
+                if parts == [("", raw)]:
+                    raise
             else:
-                read_stored()
-                read_one(where, resolved)
-            continue
-        read_stored()
-        for place, tables in _each_payload(resolved, reads.of_bytes):
-            label = f"{name or 'payload'}{place}"
-            if isinstance(tables, PayloadError):
-                bad.append(_named(tables, label if name or place else ""))
-            elif collected.add(tables, label) and isinstance(item, str | os.PathLike):
-                for transcript_id in ids_in(tables):
-                    stem = recording_of(transcript_id, resolved.data) if place else payload_stem(str(item))
-                    reads.stems.update({transcript_id: stem} if stem else {})
-    read_stored()
-    if bad and not collected.good:
-        raise bad[0]
-    if bad:
-        warnings.warn(
-            f"{len(bad)} of {collected.count + len(bad)} payloads cannot be read and are left out: "
-            f"{first_of([*map(str, bad)])}",
-            PayloadWarning,
-            stacklevel=caller(),
-        )
-    collected.report()
-    return collected.good
-
-
-def _each_payload(content: Content, make: OfBytes) -> Iterator[tuple[str, Made | PayloadError]]:
-    """Yield location and tables of each payload of a source, or the error if it cannot be read.
-
-    The bytes are nearly always one payload, and searching for others would take longer than reading it. So they are
-    only split if they cannot be read as one.
-    """
-    try:
-        raw = converted(content.data, content.file)
-    except PayloadError as error:
-        yield "", error
-        return
-    try:
-        tables = make(raw)
-    except PayloadError as error:
-        failure = error
-    else:
-        yield "", tables
-        return
-    try:
-        parts = [*payloads(raw)]
-    except PayloadError as error:
-        yield "", error
-        return
-    if parts == [("", raw)]:
-        yield "", failure
-        return
-    for place, part in parts:
-        try:
-            yield place, make(part)
+                yield "", tables
+                return
         except PayloadError as error:
-            yield place, error
+            yield "", error
+            return
+        for place, part in parts:
+            try:
+                yield place, self._of_bytes(part)
+            except PayloadError as error:
+                yield place, error
+
+    def _of_bytes(self, raw: bytes) -> Made:
+        """Build the tables of a payload, as column arrays."""
+        if self._names is not _ALL and self._views:
+            return {view: _export(raw, view) for view in self._views}
+        arrays = frames.transcript_arrays(raw, only=None if self._names is _ALL else self._names)
+        kind = _plain(raw).kind if _says_nothing(arrays) else "transcript"
+        if self._names is _ALL:
+            nothing = {name: frames.no_rows(name) for name in _ALL}
+            return nothing | (arrays if kind == "transcript" else {kind: _export(raw, kind)})
+        if kind != "transcript":
+            raise PayloadError(f"this payload is an export of {kind}, not a transcript; load it with load_{kind}")
+        if _says_nothing(arrays):
+            self._empty.append(frames.transcript_tables(raw, ("transcripts",))["transcripts"])
+        return arrays
 
 
 def _name(source: Source, place: int | None) -> str:
@@ -406,17 +370,9 @@ def _together(parts: Sequence[pa.Table], name: str) -> pa.Table:
     """Concatenate tables of several sources; if one comes from a corpus, all get the columns that a corpus adds."""
     if any(table.num_columns != parts[0].num_columns for table in parts):
         parts = [with_original(with_names(table, {}), name) for table in parts]
-        names = max(parts, key=lambda table: len(table.column_names)).schema
-        parts = [_with_columns(table, names) for table in parts]
+        columns = max((table.column_names for table in parts), key=len)
+        return pa.concat_tables(parts, promote_options="default").select(columns)
     return frames.concat_tables(parts, name)
-
-
-def _with_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return a table with the columns of a schema, with nulls in those that it does not have."""
-    missing = [field for field in schema if field.name not in table.column_names]
-    for field in missing:
-        table = table.append_column(field, pa.nulls(table.num_rows, field.type))
-    return table.select(schema.names)
 
 
 def _says_nothing(tables: Mapping[str, frames.Arrays]) -> bool:
