@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from voxframe import export
-from voxframe.corpus.batch.media import expand
+from voxframe.corpus.media import expand
 from voxframe.corpus.metadata import metadata_from_json, metadata_to_json
 from voxframe.errors import AudioError, AudioNotFoundError, ExportError, OptionError
 

@@ -12,10 +12,10 @@ import pytest
 
 import voxframe
 from voxframe.corpus import catalog
-from voxframe.corpus.batch.media import identify
 from voxframe.corpus.catalog import Catalog
 from voxframe.corpus.job import Job, new_job
 from voxframe.corpus.ledger import Ledger, service_name
+from voxframe.corpus.media import identify
 from voxframe.corpus.metadata import jobs_frame
 from voxframe.corpus.store import Store
 from voxframe.errors import CorpusError

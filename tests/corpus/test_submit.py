@@ -110,7 +110,7 @@ def test_a_second_plan_reads_no_file_again(client, corpus, folder: Path, monkeyp
         os.utime(path, (old, old))
     corpus.submit(folder / "0.mp3", client=client)
     corpus.plan(folder, client=client)
-    monkeypatch.setattr("voxframe.corpus.batch.media._hash", lambda file: pytest.fail("read again"))
+    monkeypatch.setattr("voxframe.corpus.media._hash", lambda file: pytest.fail("read again"))
     assert corpus.plan(folder, client=client).known == 1
     monkeypatch.undo()
     folder.joinpath("0.mp3").write_bytes(b"other sound")

@@ -119,7 +119,7 @@ def test_workers_read_the_recordings(
     for path in recordings.iterdir():
         os.utime(path, (now, now))
     time.sleep(0.05)  # a file that changed just now is hashed again
-    monkeypatch.setattr("voxframe.corpus.batch.media._open", lambda source: pytest.fail(f"opened {source}"))
+    monkeypatch.setattr("voxframe.corpus.media._open", lambda source: pytest.fail(f"opened {source}"))
     corpus = voxframe.Corpus(tmp_path / "corpus")
     with scale.on_workers(client, requests_per_second=200) as workers:
         assert corpus.submit(recordings, client=workers, concurrency=8, progress=False).sent == 20

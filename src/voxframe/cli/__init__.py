@@ -469,7 +469,7 @@ def read_table(path: Path, argument: str) -> pd.DataFrame:
     """
     import pandas as pd
 
-    from voxframe.corpus.batch.media import SOURCE_COLUMNS
+    from voxframe.corpus.media import SOURCE_COLUMNS
 
     try:
         if path.suffix == ".parquet":

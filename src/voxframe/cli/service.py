@@ -38,9 +38,9 @@ from voxframe.cli import (
 )
 from voxframe.client import connect
 from voxframe.corpus import Corpus
-from voxframe.corpus.batch.media import Recordings
 from voxframe.corpus.batch.submit import CONCURRENCY, BatchResult
 from voxframe.corpus.job import is_address, is_remote, short_name
+from voxframe.corpus.media import Recordings
 from voxframe.dictionary import describe, describe_option
 from voxframe.errors import AudioError, AudioNotFoundError, CorpusError, OptionError, TranscriptError
 from voxframe.loaders import load_paragraphs, load_sentences, load_transcripts

@@ -411,7 +411,7 @@ def name_fetched(archive: Archive, transcript_id: str, raw: bytes, source: str |
     """Name the recording of a transcript that was fetched, and return the record to store with the payload."""
     record = _recording(_Found("", raw), replace(frames.payloads.head(raw), id=transcript_id))
     if source is not None:
-        from voxframe.corpus.batch.media import identify  # the package `batch` imports this module
+        from voxframe.corpus.media import identify  # the package `batch` imports this module
 
         audio = ""
         with contextlib.suppress(AudioError, OptionError, MissingExtraError):  # the file was moved since

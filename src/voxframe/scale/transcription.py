@@ -22,9 +22,9 @@ from voxframe.client.async_bridge import check_wanted
 from voxframe.client.http import Transport
 from voxframe.client.response import HTTPResponse
 from voxframe.client.transfers import UploadSource, upload
-from voxframe.corpus.batch.media import file_place, identify, opened
 from voxframe.corpus.job import is_address, is_remote
 from voxframe.corpus.ledger import Ledger
+from voxframe.corpus.media import file_place, identify, opened
 from voxframe.errors import MissingExtraError, OptionError, ServiceUnreachableError, SettingsError
 from voxframe.settings import ENVIRONMENT, Settings, resolve
 from voxframe.validators import Number, checked

@@ -24,10 +24,10 @@ from voxframe.client.stream import Stream
 from voxframe.client.stream.messages import Final, Message, Partial
 from voxframe.client.stream.stream_options import StreamOptions, check
 from voxframe.corpus import Corpus
-from voxframe.corpus.batch.media import identify
 from voxframe.corpus.corpus import chosen_corpus
 from voxframe.corpus.job import new_job
 from voxframe.corpus.ledger import check_client, service_name
+from voxframe.corpus.media import identify
 from voxframe.errors import AudioError, OptionError
 from voxframe.loaders import load_stream, load_stream_words
 from voxframe.validators import shown

@@ -14,9 +14,9 @@ from typing import IO, Any
 from voxframe import settings
 from voxframe._files import write_atomic
 from voxframe._text import clock, masked
-from voxframe.corpus.batch.media import duration_s, expand, has_sound, signature
 from voxframe.corpus.batch.submit import TO_SEND, Plan
 from voxframe.corpus.job import LOST, PENDING, Job, is_address, is_remote
+from voxframe.corpus.media import duration_s, expand, has_sound, signature
 from voxframe.errors import AudioError, CorpusError, OptionError
 from voxframe.options import FIELDS, Field, check
 from voxframe.validators import Boolean, Choice, Integer, ListOf, Number, shown

@@ -25,7 +25,6 @@ from voxframe._progress import Progress
 from voxframe.client.async_bridge import interval
 from voxframe.client.transcript import Transcript
 from voxframe.corpus.archive import Archive, in_session
-from voxframe.corpus.batch.media import UNREADABLE, Recordings, expand, identify, one_source
 from voxframe.corpus.batch.submit import (
     TO_SEND,
     BatchResult,
@@ -43,6 +42,7 @@ from voxframe.corpus.catalog import FORGOTTEN, clear_errors
 from voxframe.corpus.importing import Added, Payloads, add_payloads
 from voxframe.corpus.job import LOST, PENDING, Job, State, new_job
 from voxframe.corpus.ledger import EMBEDDED, DefaultClient, Ledger, ReadsElsewhere, service_name
+from voxframe.corpus.media import UNREADABLE, Recordings, expand, identify, one_source
 from voxframe.corpus.metadata import jobs_frame
 from voxframe.corpus.search import Search
 from voxframe.corpus.snapshots import Snapshots, snapshots_with

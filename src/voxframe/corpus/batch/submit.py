@@ -16,11 +16,11 @@ from voxframe._progress import Progress
 from voxframe._text import html_table, masked, quantity
 from voxframe.client.api import create_transcript
 from voxframe.client.async_bridge import stopped_by
-from voxframe.corpus.batch.media import UNREADABLE, ManyFiles, Media, Recording, identify, opened, signature, unreadable
 from voxframe.corpus.batch.sync import claim_listed_job, find_lost_jobs
 from voxframe.corpus.batch.worker_pool import UNUSABLE, AdaptiveThrottle, Stopped, is_of_one_job, run_in_threads
 from voxframe.corpus.job import LOST, PENDING, Job, State, is_address, marked, merged, new_job, now
 from voxframe.corpus.ledger import EMBEDDED, Ledger, ReadsElsewhere, service_name
+from voxframe.corpus.media import UNREADABLE, ManyFiles, Media, Recording, identify, opened, signature, unreadable
 from voxframe.corpus.metadata import beside, metadata_from_json, metadata_to_json
 from voxframe.errors import AudioError, AudioNotFoundError, CorpusWarning, ServiceError
 from voxframe.options import LIST_LIMIT
