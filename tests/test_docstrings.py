@@ -12,13 +12,16 @@ import pytest
 
 import voxframe
 import voxframe.analysis
+import voxframe_engine
+import voxframe_server
 
 mpl.use("agg")
 
 _MODULES = sorted(
     module.name
-    for module in pkgutil.walk_packages(voxframe.__path__, "voxframe.")
-    if not module.name.endswith("__main__")  # importing these runs them
+    for package in (voxframe, voxframe_engine, voxframe_server)
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    if not module.name.endswith(("__main__", "audio_server"))  # importing these runs them
 )
 
 

@@ -109,12 +109,7 @@ _SAME = 0.6  # cosine above which two sentences are near-duplicates
 
 
 def stands_alone(text: str) -> bool:
-    """Return True for a whole statement that needs nothing of what came before it.
-
-    Example:
-        >>> stands_alone("The roots were broken."), stands_alone("They were broken."), stands_alone("The roots were,")
-        (True, False, False)
-    """
+    """Return True for a whole statement that needs nothing of what came before it."""
     quote = quoted(text)
     words = words_of(quote)
     if quote.endswith("?") or not is_whole(quote):
@@ -162,12 +157,7 @@ def choose(texts: Sequence[str], count: int, values: Sequence[float] | None = No
 
 
 def quoted(text: str) -> str:
-    """Return a sentence without its opening filler words.
-
-    Example:
-        >>> quoted("And so, well, the roots were broken.")
-        'The roots were broken.'
-    """
+    """Return a sentence without its opening filler words."""
     remaining = _OPENING.sub("", text.replace("so, well,", "so well,"))
     remaining = remaining or text
     return remaining[:1].upper() + remaining[1:]

@@ -89,12 +89,7 @@ def without_redacted(text: str) -> str:
 
 @cache
 def stem(word: str) -> str:
-    """Return the stem of a word.
-
-    Example:
-        >>> stem("fires") == stem("fire"), stem("fires")
-        (True, 'fire')
-    """
+    """Return the stem of a word."""
     return str(_stem.stemWord(word.removesuffix("'s")))
 
 
@@ -244,13 +239,7 @@ _WORDS = 0.3  # scale of the score by rated words beside the vectors, by cross-v
 
 
 def sentiment(sentences: Sequence[Sentence], encoder: SentenceEncoder | None = None) -> list[dict[str, Any]]:
-    """Return the field `sentiment_analysis_results`. Without an encoder, rated words decide.
-
-    Example:
-        >>> sentences = [{"text": "I love it.", "start": 0, "end": 900, "speaker": "A"}]
-        >>> sentiment(sentences)[0]["sentiment"]
-        'POSITIVE'
-    """
+    """Return the field `sentiment_analysis_results`. Without an encoder, rated words decide."""
     results = []
     judged = judge([sentence["text"] for sentence in sentences], encoder)
     for sentence, (label, confidence) in zip(sentences, judged, strict=True):

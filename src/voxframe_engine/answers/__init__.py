@@ -132,10 +132,6 @@ def from_text(text: str) -> Source:
     r"""Return the sentences of a text. A name and a colon at the start of a line name the speaker.
 
     A line in square brackets is a note and no sentence.
-
-    Example:
-        >>> [line[:2] for line in from_text("Ann: Hello. Who is there?\nBob: It is me.").lines]
-        [('Hello.', 'Ann'), ('Who is there?', 'Ann'), ('It is me.', 'Bob')]
     """
     lines, breaks, speaker = list[Line](), list[int](), None
     rows = (part for row in text.splitlines() for part in (_TURN.split(row) if _SPEAKER.match(row) else [row]))
@@ -195,22 +191,12 @@ _TOKEN = re.compile(r"\w{1,8}|[^\w\s]")
 
 
 def count(text: str) -> int:
-    """Return the number of tokens in a text.
-
-    Example:
-        >>> count("Smoke, everywhere.")
-        5
-    """
+    """Return the number of tokens in a text."""
     return sum(1 for _ in _TOKEN.finditer(text))
 
 
 def cut(text: str, most: int) -> str:
-    """Return the beginning of a text with at most `most` tokens, ending at the end of a word.
-
-    Example:
-        >>> cut("Smoke, everywhere.", 2), cut("Smoke, everywhere.", 3), cut("Smoke.", 9)
-        ('Smoke,', 'Smoke,', 'Smoke.')
-    """
+    """Return the beginning of a text with at most `most` tokens, ending at the end of a word."""
     ends = [match.end() for match, _ in zip(_TOKEN.finditer(text), range(most + 1), strict=False)]
     if len(ends) <= most:
         return text

@@ -200,12 +200,7 @@ _LOOKED_AT = 2000  # characters at the end of a text in which a loop without sen
 
 
 def without_repetition(text: str) -> str:
-    """Return a text up to the point where the model began to repeat itself: a sentence, or the same words in a loop.
-
-    Example:
-        >>> without_repetition("The bus was late again. They took a taxi. The bus was late again. They took")
-        'The bus was late again. They took a taxi.'
-    """
+    """Return a text up to the point where the model began to repeat itself: a sentence, or the same words in a loop."""
     said = set()
     for passage in _PASSAGE.finditer(text):
         words = tuple(re.findall(r"\w+", passage[0].lower()))

@@ -226,13 +226,7 @@ _UNREAL = re.compile(
 
 
 def action_items(lines: Sequence[Line]) -> list[int]:
-    """Return the indexes of the sentences that contain an action item, in order.
-
-    Example:
-        >>> lines = [Line("The server was down."), Line("I will call them tomorrow."), Line("Can you write it down?")]
-        >>> action_items(lines)
-        [1, 2]
-    """
+    """Return the indexes of the sentences that contain an action item, in order."""
     return [place for place, line in enumerate(lines) if _weight(line.text) >= _LEAST_WEIGHT]
 
 

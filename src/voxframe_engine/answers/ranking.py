@@ -83,12 +83,7 @@ def wants_yes_or_no(question: str) -> bool:
 
 
 def terms(text: str) -> list[str]:
-    """Return the stems of the words of a text, without function words.
-
-    Example:
-        >>> terms("What did the ships carry?")
-        ['ship', 'carri']
-    """
+    """Return the stems of the words of a text, without function words."""
     return [stem(word) for word in words_of(text) if word.partition("'")[0] not in _FUNCTION]
 
 

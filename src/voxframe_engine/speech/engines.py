@@ -169,23 +169,13 @@ def uses_all_cores(engine: str, model: str | None) -> bool:
 
 
 def default_model(engine: str, speech_model: str | None, language: str | None) -> str | None:
-    """Return the model for a job if none was configured. None: the engine has only one.
-
-    Example:
-        >>> default_model("whisper", "nano", "en_us"), default_model("whisper", "nano", "fr")
-        ('tiny.en', 'base')
-    """
+    """Return the model for a job if none was configured. None: the engine has only one."""
     found: Any = find(engine)
     return str(found.default_model(speech_model, language)) if hasattr(found, "default_model") else None
 
 
 def ignored_options(engine: str, options: Mapping[str, Any]) -> list[str]:
-    """Return the options of a request that the engine cannot honour.
-
-    Example:
-        >>> ignored_options("whisper", {"disfluencies": True})
-        ['disfluencies that the model leaves out']
-    """
+    """Return the options of a request that the engine cannot honour."""
     found: Any = find(engine)
     return list(found.ignored(options)) if hasattr(found, "ignored") else []
 
@@ -233,13 +223,7 @@ class EngineChoice(NamedTuple):
     nano: str | None = None
 
     def model(self, speech_model: str | None) -> str | None:
-        """Return the model for a value of `speech_model`.
-
-        Example:
-            >>> choice = EngineChoice("whisper", "medium", "tiny")
-            >>> choice.model("nano"), choice.model("best"), choice.model(None)
-            ('tiny', 'medium', 'medium')
-        """
+        """Return the model for a value of `speech_model`."""
         return self.nano or self.best if speech_model == "nano" else self.best
 
     @property

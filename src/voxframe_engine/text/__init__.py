@@ -181,27 +181,12 @@ def captions(transcript: dict[str, Any], chars: int = DEFAULT_CHARS) -> Iterator
 
 
 def srt(transcript: dict[str, Any], chars: int = DEFAULT_CHARS) -> str:
-    """Return the captions of a transcript as SRT.
-
-    Example:
-        >>> print(srt({"words": [{"text": "Hi!", "start": 250, "end": 650}]}), end="")
-        1
-        00:00:00,250 --> 00:00:01,050
-        Hi!
-    """
+    """Return the captions of a transcript as SRT."""
     return _text.srt(captions(transcript, chars))
 
 
 def vtt(transcript: dict[str, Any], chars: int = DEFAULT_CHARS) -> str:
-    """Return the captions of a transcript as WebVTT.
-
-    Example:
-        >>> print(vtt({"words": [{"text": "R&D", "start": 250, "end": 650}]}), end="")
-        WEBVTT
-        <BLANKLINE>
-        00:00:00.250 --> 00:00:01.050
-        R&amp;D
-    """
+    """Return the captions of a transcript as WebVTT."""
     return _text.vtt(captions(transcript, chars))
 
 

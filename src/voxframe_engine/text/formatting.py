@@ -159,12 +159,6 @@ def add_capitals(sentence: Sequence[Word]) -> None:
     """Capitalize a sentence in place: its first word, "I", names, titles and the names after them.
 
     Words that already have a capital, or a spelling set by `custom_spelling`, do not change.
-
-    Example:
-        >>> sentence = [Word(text, 0, 0, 1.0) for text in "i met mister dashwood in new york".split()]
-        >>> add_capitals(sentence)
-        >>> " ".join(word.text for word in sentence)
-        'I met Mr Dashwood in New York'
     """
     texts = [word.text for word in sentence]
     for at, word in enumerate(sentence):
@@ -205,13 +199,7 @@ def _capitalized(text: str) -> str:
 
 
 def split_punctuation(words: Sequence[Word]) -> list[Word]:
-    """Move the punctuation at the end of words to `mark`, and set `ends_sentence`. Words without letters are removed.
-
-    Example:
-        >>> words = [Word("Well,", 0, 9, 1), Word("yes!", 9, 20, 1)]
-        >>> [(word.text, word.mark, word.ends_sentence) for word in split_punctuation(words)]
-        [('Well', ',', False), ('yes', '!', True)]
-    """
+    """Move punctuation at the end of words to `mark`, and set `ends_sentence`. Words without letters are removed."""
     words_out: list[Word] = []
     for word in words:
         last = _last(word.text)
@@ -271,12 +259,6 @@ def respell(words: Sequence[Word], rules: Sequence[Mapping[str, Any]]) -> list[W
     Returns:
         New words. A word that replaces several has their time span and mean confidence. Its spelling is final: no
         capital is added at the start of a sentence.
-
-    Example:
-        >>> spoken = [Word("dee", 0, 200, 0.4), Word("carlo", 200, 600, 0.6)]
-        >>> [respelled] = respell(spoken, [{"from": ["Dee Carlo"], "to": "Decarlo"}])
-        >>> respelled.text, respelled.start, respelled.end, respelled.confidence
-        ('Decarlo', 0, 600, 0.5)
     """
     spellings: dict[tuple[str, ...], tuple[list[str], str]] = {}
     for rule in rules:
@@ -310,11 +292,6 @@ def without_filled_pauses(words: Sequence[Word]) -> list[Word]:
     """Return the words without filled pauses.
 
     If one ended a sentence, the word before it does. If one began a sentence with a capital, the word after it does.
-
-    Example:
-        >>> spoken = [Word("well", 0, 300, 0.9), Word("um", 400, 800, 0.5), Word("yes", 900, 1200, 0.8)]
-        >>> [word.text for word in without_filled_pauses(spoken)]
-        ['well', 'yes']
     """
     result: list[Word] = []
     for run in runs(words):
@@ -349,12 +326,7 @@ _LETTERS = re.compile(r"[A-Za-z']+")
 
 
 def masked(text: str) -> str:
-    """Return the text with all letters of swear words, except the first, replaced by asterisks.
-
-    Example:
-        >>> masked("Shit,"), masked("shiitake"), masked("class")
-        ('S***,', 'shiitake', 'class')
-    """
+    """Return the text with all letters of swear words, except the first, replaced by asterisks."""
     return _LETTERS.sub(lambda match: _mask(match[0]) if _PROFANE.fullmatch(match[0]) else match[0], text)
 
 

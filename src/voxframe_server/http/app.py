@@ -180,12 +180,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def search_words(words: Sequence[dict[str, Any]], terms: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the matches of each term of `search_terms`. A term without a match is left out.
-
-    Example:
-        >>> search_words([{"text": "Smoke.", "start": 250, "end": 650}], ["smoke"])
-        [{'text': 'smoke', 'count': 1, 'timestamps': [[250, 650]], 'indexes': [0]}]
-    """
+    """Return the matches of each term of `search_terms`. A term without a match is left out."""
     # Channel by channel, because the words of simultaneous speakers alternate.
     channels: dict[Any, list[tuple[str, int]]] = {}
     for index, word in enumerate(words):

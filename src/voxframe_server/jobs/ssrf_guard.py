@@ -67,10 +67,6 @@ def is_public(address: str) -> bool:
     """Return True if an IP address belongs to the public internet and to no special-purpose block.
 
     An IPv6 address that stands for an IPv4 address (IPv4-mapped, NAT64) is as public as that one.
-
-    Example:
-        >>> is_public("169.254.169.254"), is_public("::ffff:127.0.0.1"), is_public("9.9.9.9")
-        (False, False, True)
     """
     ip: IPv4Address | IPv6Address = ip_address(address.partition("%")[0])
     if isinstance(ip, IPv6Address) and any(ip in block for block in _EMBEDS_IPV4):
@@ -95,12 +91,7 @@ def is_known_private(url: str) -> bool:
 
 
 def origin(url: str) -> str:
-    """Return the scheme, host and port of a URL in a normalized form.
-
-    Example:
-        >>> origin("HTTP://LocalHost/a.wav")
-        'http://localhost:80'
-    """
+    """Return the scheme, host and port of a URL in a normalized form."""
     parts = urlsplit(url)
     scheme, host = parts.scheme.lower(), (parts.hostname or "").rstrip(".")
     if scheme not in _PORTS or not host:
