@@ -62,9 +62,6 @@ def end_with_parent(parent: int) -> None:
 
     On Linux the kernel does so. On macOS a thread checks once a second. On Windows a process keeps the id of an ended
     parent, so the end of standard input must be watched instead.
-
-    Args:
-        parent: Process id of the parent. It may have ended before this call.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -55,7 +55,6 @@ def run_job(
         progress: Called with the completed share, from 0 to 1, after each window of speech.
         workers: Number of threads that decode speech. The models of an engine are loaded once for all of them.
         isolated: Decode the file in a child process, which a malicious file may crash or take over.
-        engine: Name of the speech engine.
         model: Directory or name of its model. None (default): the engine's own.
 
     Returns:
@@ -161,12 +160,9 @@ def _name_speakers(channels: Sequence[Sequence[Word]], speakers: Sequence[Diariz
 
 
 def _shaped(words: Sequence[Word], options: Mapping[str, Any], *, written: bool, english: bool) -> list[Word]:
-    """Return the words of a channel, formatted according to the options.
+    """Return the words of a channel, formatted according to the options; `written`: the engine has done so.
 
     Lists of English words are not used for other languages, in which they mean something else: "er" is "he" in German.
-
-    Args:
-        written: The engine has formatted them.
     """
     if written:
         words = split_punctuation(words)
@@ -195,10 +191,7 @@ def _shaped(words: Sequence[Word], options: Mapping[str, Any], *, written: bool,
 def _recognize(
     audio: Audio | ChildAudio, engine: str, options: EngineOptions, *, workers: int
 ) -> Iterator[tuple[int, Window, list[RecognizedWord]]]:
-    """Yield channel, window and words of all speech in a recording, ordered by the end of each window.
-
-    With several workers, each thread has an engine of its own.
-    """
+    """Yield channel, window and words of all speech in a recording, ordered by the end of each window."""
     per_thread = threading.local()
 
     def hear(window: Window) -> list[RecognizedWord]:
@@ -261,11 +254,7 @@ def _windows(audio: Audio | ChildAudio) -> Iterator[tuple[int, Window]]:
 
 
 def voices_of(audio: Audio | ChildAudio, channel: int, speakers: int | None) -> Diarization:
-    """Return who speaks when on a channel, with times of the file.
-
-    Raises:
-        JobFailed: Voices cannot be told apart here, for example because the models are missing.
-    """
+    """Return who speaks when on a channel, with times of the file. Raise JobFailed if that cannot be told."""
     at = audio.start * 1000 // RATE
 
     def blocks() -> Iterator[Samples]:
@@ -284,12 +273,7 @@ def voices_of(audio: Audio | ChildAudio, channel: int, speakers: int | None) -> 
 
 
 def label_speakers(words: Sequence[Word], voices: Diarization) -> None:
-    """Set the `speaker` and `span` of each word in place.
-
-    Args:
-        words: Words of one channel, or of all channels mixed, in order.
-        voices: Who speaks when; see `voxframe.voices.diarization.spans_of`.
-    """
+    """Set the `speaker` and `span` of each word in place. The words are of one channel, or of all channels mixed."""
     spans = spans_of([(word.start, word.end) for word in words], voices)
     for word, span, label in zip(words, spans, labels_of(spans, voices.spans), strict=True):
         word.speaker, word.span = label, span

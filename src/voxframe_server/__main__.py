@@ -39,10 +39,7 @@ def make_parser() -> Parser:
 
 
 def _end_at_once() -> None:
-    """End the process even if a thread still waits, for example for a language model.
-
-    All data is stored by now; a normal exit would wait for the thread.
-    """
+    """End the process even if a thread still waits, for example for a language model. All data is stored by now."""
     if any(thread is not threading.current_thread() and not thread.daemon for thread in threading.enumerate()):
         logging.shutdown()
         sys.stdout.flush()

@@ -137,30 +137,24 @@ def test_an_interrupted_deletion_is_completed(jobs, data_dir):
     assert [path.exists() for path in (lost, fresh, known)] == [False, True, True]
 
 
-def test_worker_process_that_hangs_is_noticed(monkeypatch):
-    """A worker process without messages for too long counts as crashed."""
-    monkeypatch.setattr(scheduler, "STALLED", 0.3)
-    monkeypatch.setattr(scheduler, "_TICK", 0.1)
-    code = "import time; print('{\"progress\": 0.5}', flush=True); time.sleep(60)"
-    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, start_new_session=True)
-    messages = scheduler._messages(child)
-    assert next(messages) == {"progress": 0.5}
-    assert next(messages) is None
-    scheduler._kill(child)
-    assert child.returncode is not None
-    child.stdout.close()
-
-
-def test_end_of_a_worker_is_noticed_though_its_child_holds_the_pipe(monkeypatch):
+def test_end_of_a_worker_is_noticed_though_its_child_holds_the_pipe(jobs, data_dir, silent_wav, monkeypatch):
     """The end of a worker process is noticed although its child keeps the pipe open."""
-    monkeypatch.setattr(scheduler, "_TICK", 0.1)
     code = (
         "import subprocess,sys,os; subprocess.Popen([sys.executable,'-c','import time; time.sleep(600)']); os._exit(7)"
     )
-    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, start_new_session=True)
-    assert list(scheduler._messages(child)) == []
-    assert child.returncode == 7
-    child.stdout.close()
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    monkeypatch.setattr(
+        scheduler,
+        "_start_worker",
+        lambda: subprocess.Popen([sys.executable, "-c", code], start_new_session=True, **pipes),
+    )
+    job = queue(jobs, data_dir)[0]
+    data_dir.upload("u").write_bytes(silent_wav)
+    running = JobScheduler(jobs, data_dir, choice=EngineChoice("parrot"))
+    running.start()
+    until(lambda: jobs.get(job).status == "error")
+    running.stop()
+    assert "ended with status 7, 2 times" in jobs.get(job).error
 
 
 @pytest.fixture

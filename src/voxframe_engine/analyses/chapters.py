@@ -141,10 +141,7 @@ def scores(texts: Sequence[str]) -> list[float]:
 
 
 def choose(texts: Sequence[str], count: int, values: Sequence[float] | None = None) -> list[int]:
-    """Return the indexes of the sentences to quote, in order, without near-duplicates.
-
-    Sentences that do not stand alone are left out, even if fewer than `count` are left.
-    """
+    """Return the indexes of the sentences to quote, in order: those that stand alone, without near-duplicates."""
     ranking = scores(texts) if values is None else values
     selected: list[int] = []
     for at in sorted(filter(lambda at: stands_alone(texts[at]), range(len(texts))), key=lambda at: -ranking[at]):
@@ -271,12 +268,7 @@ def subjects(
 
 
 def listed(phrases: Sequence[str]) -> str:
-    """Return phrases as one phrase.
-
-    Example:
-        >>> listed(["roof tiles", "rain", "moss"])
-        'Roof tiles, rain and moss'
-    """
+    """Return phrases as one phrase: "Roof tiles, rain and moss"."""
     text = ", ".join(phrases[:-1]) + " and " * (len(phrases) > 1) + "".join(phrases[-1:])
     return text[:1].upper() + text[1:]
 

@@ -78,12 +78,7 @@ def words_of(text: str) -> list[str]:
 
 
 def without_redacted(text: str) -> str:
-    """Remove the placeholders of redacted entities: a "[DATE]" is not about dates.
-
-    Example:
-        >>> without_redacted("Since [DATE_OF_BIRTH] ...")
-        'Since  ...'
-    """
+    """Remove the placeholders of redacted entities: a "[DATE_OF_BIRTH]" is not about dates."""
     return _REDACTED.sub("", text)
 
 
@@ -179,12 +174,7 @@ def find_clues(text: str, listed: Clues) -> Iterator[tuple[tuple[str, ...], tupl
 
 
 def ancestors(label: str) -> Iterable[str]:
-    """Return the ancestors of a hierarchical label.
-
-    Example:
-        >>> list(ancestors("Sports>Soccer"))
-        ['Sports']
-    """
+    """Return the ancestors of a hierarchical label: "Sports" of "Sports>Soccer"."""
     levels = label.split(">")
     return (">".join(levels[:depth]) for depth in range(1, len(levels)))
 

@@ -228,12 +228,7 @@ NO_EVIDENCE = "No sentence of the text supports any of the options."
 
 
 def choose_option(index: BM25Index, question: str, options: Sequence[str], context: str = "") -> str:
-    """Return the option with the most support.
-
-    Returns:
-        The option as it was given. If nothing supports any option: one such as "not mentioned" or "other", or
-        `NO_EVIDENCE` if there is none.
-    """
+    """Return the option with the most support; else one such as "not mentioned" or "other", or `NO_EVIDENCE`."""
     fallback = next((option for option in options if _OTHERWISE.match(option)), NO_EVIDENCE)
     matches = index.best(index.evidence(question, context), _LOOKED_AT)
     yes = next((option for option in options if option.strip(" .").lower() in _YES), None)
@@ -315,11 +310,7 @@ class AnswerModel:
             }
 
     def encode(self, blocks: Sequence[tuple[Sequence[str], Sequence[str]]]) -> list[EncodedBlock]:
-        """Encode blocks of sentences.
-
-        Args:
-            blocks: For each block, the sentences directly before it, and its sentences.
-        """
+        """Encode blocks of sentences, each given as the sentences directly before it and its own."""
         rows: list[list[int]] = []
         spans: list[list[tuple[int, int, int]]] = []  # for each block, the row, start and end of each sentence
         for before, sentences in blocks:

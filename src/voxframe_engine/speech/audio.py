@@ -322,7 +322,6 @@ def redact_audio(media: Path, spans: Sequence[Sequence[int]], out: Path, quality
         media: The recording: any container and codec with audio. Only the audio of a video is copied.
         spans: Spans to cover on all channels, as [start, end] in ms of the recording.
         out: File to write. It is replaced if it exists, and removed if writing fails.
-        quality: `mp3` or `wav`.
 
     Raises:
         JobFailed: The recording cannot be read, or the copy cannot be written.

@@ -128,12 +128,7 @@ def find(name: str = DEFAULT) -> type[Engine]:
 
 
 def model_name(engine: str, model: str | None) -> str:
-    """Return the name of a model for the transcript, without its directory.
-
-    Example:
-        >>> model_name("whisper", "/models/faster-whisper-small")
-        'whisper:faster-whisper-small'
-    """
+    """Return the name of a model for the transcript, without its directory: "whisper:faster-whisper-small"."""
     return find(engine).model if model is None else f"{engine}:{Path(model).name}"
 
 
@@ -196,11 +191,7 @@ def no_detection(engine: str = DEFAULT) -> str:
 
 
 def detect_language(engine: str, model: str | None, samples: Samples) -> tuple[str, float]:
-    """Return the language of speech and the engine's confidence in it.
-
-    Raises:
-        JobFailed: The engine cannot detect languages.
-    """
+    """Return the language of speech and the engine's confidence in it. Raise JobFailed if it cannot."""
     if not detects_language(engine):  # the request came when the server had another engine
         raise JobFailed(no_detection(engine))
     found: Any = find(engine)(EngineOptions(model))

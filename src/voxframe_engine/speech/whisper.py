@@ -150,10 +150,6 @@ class Whisper:
 
         One of the default models is enough; without the other, this logs a warning.
 
-        Args:
-            model: The model.
-            download: Download a model of `voxframe.models` that is not on this machine.
-
         Raises:
             MissingExtraError: faster-whisper is not installed.
             SettingsError: There is no such model or device, or the model cannot be downloaded.

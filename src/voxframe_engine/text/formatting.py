@@ -251,7 +251,6 @@ def respell(words: Sequence[Word], rules: Sequence[Mapping[str, Any]]) -> list[W
     """Replace words and phrases.
 
     Args:
-        words: The words, in order.
         rules: Entries of the request: `{"from": ["dee carlo", "dicarlo"], "to": "Decarlo"}`. A phrase matches in any
             case within one speaker and channel. If several match at one position, the longest is used. A point at its
             end is replaced with it: "dr." is written "Doctor", not "Doctor.".

@@ -94,11 +94,7 @@ def json_response(content: object, status: int = 200, headers: dict[str, str] | 
 
 
 def route(path: str, **handlers: Callable[[Request], Any]) -> Route:
-    """Return one route for all methods of a path, so that a 405 response names all of them.
-
-    Args:
-        **handlers: A sync or async function of the request for each method, in lower case. GET includes HEAD.
-    """
+    """Return one route for all methods of a path, so that a 405 response names all of them. GET includes HEAD."""
     if "get" in handlers:
         handlers["head"] = handlers["get"]
     return Route(path, type("Endpoint", (HTTPEndpoint,), {name: staticmethod(call) for name, call in handlers.items()}))

@@ -31,12 +31,7 @@ _RETRY_SECONDS = 2
 
 
 def host_name(host: str) -> str:
-    """Return the name in a Host header, without the port.
-
-    Example:
-        >>> host_name("[::1]:8000"), host_name("LOCALHOST:8000")
-        ('::1', 'localhost')
-    """
+    """Return the name in a Host header in lower case, without the port."""
     if host.startswith("["):
         return host[1:].partition("]")[0].lower()
     return host.partition(":")[0].lower().rstrip(".")

@@ -34,12 +34,7 @@ _UPLOAD = re.compile(r"/upload/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 
 
 def upload_id(url: str) -> str | None:
-    """Return the id in the URL of an upload, at any host; None for another URL.
-
-    Example:
-        >>> upload_id("http://localhost/upload/7c5b4bc6-5b0e-4ed2-9ba4-d3e0e0a6f1b0")
-        '7c5b4bc6-5b0e-4ed2-9ba4-d3e0e0a6f1b0'
-    """
+    """Return the id in the URL of an upload, at any host; None for another URL."""
     match = _UPLOAD.fullmatch(urlsplit(url).path)
     return match[1] if match else None
 
@@ -103,10 +98,7 @@ class DataDir:
 
 
 def is_disk_full(error: BaseException | None) -> bool:
-    """Return True if an error, or one of its causes, means that the disk is full.
-
-    A file-size limit (RLIMIT_FSIZE) and a quota count as a full disk.
-    """
+    """Return True if an error, or a cause of it, means that the disk is full: also by a file-size limit or a quota."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             return True

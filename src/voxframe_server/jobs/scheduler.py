@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import queue
 import signal
 import sqlite3
 import subprocess
@@ -20,7 +19,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -49,7 +48,6 @@ _ADVICE: dict[Stage, str] = {
     "fetch": "It was downloading the media. The log of the server may show the reason; uploading the file may help.",
     "speech": "The log of the server may show the reason; converting the file to wav or flac may help.",
 }
-_INTERIM = ('{"progress":', '{"bytes":')  # beginnings of messages that are not the last one of a job
 _WRITTEN = ("auto_chapters", "summarization")  # options whose results have texts to write
 _TICK = 1.0
 _IDLE = 300.0  # seconds for which a worker process without a job is kept
@@ -124,6 +122,7 @@ class JobScheduler:
         speech = 1 if choice.uses_all_cores else cores()
         self._limits: dict[Stage, int] = {"fetch": FETCHES, "speech": speech}
         self._children: dict[str, subprocess.Popen[str] | None] = {}
+        self._heard: dict[str, float] = {}  # when the worker process of a job was started, or sent its last message
         self._idle: list[tuple[float, str | None, subprocess.Popen[str]]] = []  # since when, model, worker process
         # Linux ends a worker process when the thread that started it ends, so this one lives as long as the scheduler.
         self._starter = ThreadPoolExecutor(1, "voxframe-start")
@@ -184,9 +183,11 @@ class JobScheduler:
             threading.Thread(target=self._sweep, name="voxframe-sweep", daemon=True).start()
         self._end_idle(before=time.monotonic() - _IDLE)
         jobs = self._jobs.held(self._instance.name)
+        silent_since = time.monotonic() - STALLED
         with self._lock:
-            for job_id in self._children.keys() - jobs:
-                if (child := self._children[job_id]) is not None:
+            for job_id, child in self._children.items():
+                # An ended process is killed too, because one of its children may keep its output open.
+                if child and (job_id not in jobs or self._heard[job_id] < silent_since or child.poll() is not None):
                     _kill(child)
         stage: Stage
         for stage in ("fetch", "speech"):
@@ -246,6 +247,7 @@ class JobScheduler:
         finally:
             with self._lock:  # before the outcome is recorded, because the job can then be taken for its next stage
                 self._children.pop(job.id, None)
+                self._heard.pop(job.id, None)
             self._progress.pop(job.id, None)
             self._downloads.pop(job.id, None)
         while not self._stopping:
@@ -306,7 +308,7 @@ class JobScheduler:
             _start_worker
         ).result()
         with self._lock:
-            self._children[job.id] = child
+            self._children[job.id], self._heard[job.id] = child, time.monotonic()
         outcome: dict[str, Any] = {}
         try:
             assert child.stdin is not None
@@ -342,19 +344,26 @@ class JobScheduler:
             _log.warning("job %s: its texts are those of the analyses, because the writer failed: %s", job.id, error)
 
     def _follow(self, child: subprocess.Popen[str], job: JobRecord) -> dict[str, Any]:
+        """Return the last message of a worker process about a job, or how it ended."""
+        assert child.stdout is not None
         fraction = 0.0
-        for message in _messages(child):
-            if message is None:
-                return {"crashed": f"did nothing for {STALLED / 60:.0f} minutes"}
+        for line in child.stdout:
+            self._heard[job.id] = time.monotonic()
+            try:
+                message: dict[str, Any] = json.loads(line)
+            except ValueError:  # an incomplete last line
+                continue
             if "bytes" in message:
                 fraction = self._record_download(job, message["bytes"], message["of"], fraction)
-                continue
-            if "progress" not in message:
+            elif "progress" not in message:
                 return message
-            self._progress[job.id] = message["progress"]
-            if message["progress"] >= fraction + 0.1:
-                fraction = message["progress"]
-                _log.info("job %s: %.0f %%", job.id, 100 * fraction)
+            else:
+                self._progress[job.id] = message["progress"]
+                if message["progress"] >= fraction + 0.1:
+                    fraction = message["progress"]
+                    _log.info("job %s: %.0f %%", job.id, 100 * fraction)
+        if time.monotonic() - self._heard[job.id] > STALLED:
+            return {"crashed": f"did nothing for {STALLED / 60:.0f} minutes"}
         status = child.wait()
         return {"crashed": f"was stopped by signal {-status}" if status < 0 else f"ended with status {status}"}
 
@@ -367,41 +376,6 @@ class JobScheduler:
         of = f" of {total / 1e6:.1f}" if total else ""
         _log.info("job %s: %.1f%s MB downloaded", job.id, size / 1e6, of)
         return part
-
-
-def _messages(child: subprocess.Popen[str]) -> Iterator[dict[str, Any] | None]:
-    """Yield the messages of a worker process until it ends; yield None if it hangs.
-
-    The end of the process is watched too, because one of its children may keep its output open.
-    """
-    lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-
-    def read() -> None:
-        assert child.stdout is not None
-        with suppress(ValueError):  # closed under us
-            for line in child.stdout:
-                lines.put(line)
-                if not line.startswith(_INTERIM):  # the next line belongs to another job
-                    return
-        lines.put(None)
-
-    threading.Thread(target=read, daemon=True).start()
-    last_message = time.monotonic()
-    while True:
-        try:
-            line = lines.get(timeout=_TICK)
-        except queue.Empty:
-            if child.poll() is not None:
-                _kill(child)
-            elif time.monotonic() - last_message > STALLED:
-                yield None
-            continue
-        if line is None:
-            return
-        last_message = time.monotonic()
-        with suppress(ValueError):  # an incomplete last line
-            message = json.loads(line)
-            yield message
 
 
 def _start_worker() -> subprocess.Popen[str]:

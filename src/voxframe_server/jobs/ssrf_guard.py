@@ -77,12 +77,7 @@ def is_public(address: str) -> bool:
 
 
 def is_known_private(url: str) -> bool:
-    """Return True if a URL is not public without a DNS lookup: its host is a private IP address or a localhost name.
-
-    Example:
-        >>> is_known_private("http://[::1]:9000/hook"), is_known_private("https://hooks.example/")
-        (True, False)
-    """
+    """Return True if a URL is not public without a DNS lookup: its host is a private IP address or a localhost name."""
     host = (urlsplit(url).hostname or "").rstrip(".")
     try:
         return not is_public(host)
@@ -148,10 +143,7 @@ def _connect(addresses: list[tuple[str, int]], seconds: float | None) -> socket.
 
 
 def connection(url: str, allowed_origins: frozenset[str], seconds: float) -> http.client.HTTPConnection:
-    """Return a connection, not yet open, to the server of a URL.
-
-    Proxies from the environment are ignored, because the address behind a proxy cannot be checked.
-    """
+    """Return a connection, not yet open, to the server of a URL. Proxies are ignored: they cannot be checked."""
     scheme = origin(url).partition(":")[0]
     addresses = resolve(url, allowed_origins)
     kind = _Secure if scheme == "https" else _Plain
@@ -188,12 +180,7 @@ def time_limit(server: http.client.HTTPConnection, seconds: float) -> Iterator[t
 
 
 def request_target(url: str) -> str:
-    """Return the path and query of a URL, percent-encoded for HTTP.
-
-    Example:
-        >>> request_target("http://localhost/my talk?x=1#end")
-        '/my%20talk?x=1'
-    """
+    """Return the path and query of a URL, percent-encoded for HTTP."""
     parts = urlsplit(url)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return quote(path, safe="/%?&=+,;:@!$'()*~-._[]")

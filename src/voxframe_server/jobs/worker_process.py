@@ -61,11 +61,7 @@ def fetch(
     max_bytes: int = MAX_BYTES,
     progress: Callable[[int, int | None], None] = lambda _size, _total: None,
 ) -> None:
-    """Download `url` to `target`, which exists only when the download is complete.
-
-    Args:
-        progress: Called about once a second with the number of bytes received, and the total number if known.
-    """
+    """Download `url` to `target`, which exists only when that is complete. `progress` is called once a second."""
     part = target.with_name(target.name + ".part")
     try:
         _download(url, part, allowed_origins, max_bytes, progress)

@@ -77,11 +77,7 @@ class DecodePool:
                 self._idle = asyncio.get_running_loop().call_later(_KEEP_S, self._stop)
 
     def decode(self, priority: int, boost: list[str], samples: bytes, *, later: bool) -> Future[bytes]:
-        """Return the words of samples (int16, 16 kHz) as a JSON array, see `RecognizedWord`.
-
-        Returns:
-            A future that fails with DecodeError, and can be cancelled with `drop`.
-        """
+        """Return a future of the words as a JSON array. It fails with DecodeError, and can be cancelled with `drop`."""
         record = realtime.pack(realtime.DECODE, orjson.dumps([priority == realtime.FINAL, boost]) + b"\n" + samples)
         future: Future[bytes] = asyncio.get_running_loop().create_future()
         self._queue.put_nowait(_QueuedDecode((later, priority), next(self._order), record, future))

@@ -271,11 +271,7 @@ def _message(kind: str, first: int, last: int, words: Sequence[Word]) -> dict[st
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the session on standard input.
-
-    Args:
-        argv: Sample rate, encoding, engine, "1" for partials, and the process id of the server.
-    """
+    """Run a session. Arguments: sample rate, encoding, engine, "1" for partials, and the process id of the server."""
     rate, encoding, engine, partials, parent = argv
     end_with_parent(int(parent))
     limit_this_process()

@@ -374,10 +374,7 @@ def _is_quantity(text: str) -> bool:
 
 
 def _is_phone(text: str, region: str, *, valid: bool = False) -> bool:
-    """Return True if the number of digits is possible for the region; a leading 0 is also tried as British.
-
-    `valid` also tests the area code.
-    """
+    """Return True if the number of digits is possible; a leading 0 may be British. `valid` tests the area code."""
     digits = re.sub(r"\D", "", text)
     if len(digits) < (10 if digits.startswith("0") and region != "GB" else 7):
         return False
