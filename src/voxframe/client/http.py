@@ -83,9 +83,6 @@ def wait_after(
 
     The wait is the longer of the backoff and what the service requests, and at least `SHORTEST_WAIT_S`. So a service
     that requests 0 seconds or an invalid time is not called in a tight loop.
-
-    Args:
-        base_s: Maximum backoff after the first failure in seconds; it doubles with each further one.
     """
     if not error.transient or failures + 1 >= min(most, MOST_FAILURES):
         return None
@@ -96,11 +93,7 @@ def wait_after(
 
 
 def pause(error: ServiceError, attempt: int, *, tries: int, repeatable: bool, budget: RetryBudget) -> float | None:
-    """Return seconds to wait before a request is sent again, or None if it must not be.
-
-    Args:
-        budget: Retry budget of the client; only retries without a time announced by the service use it.
-    """
+    """Return seconds to wait before a request is sent again, or None if it must not be."""
     if not repeatable and error.possibly_delivered:
         return None  # the service may have processed it, and a second one could be charged again
     wait_s = wait_after(error, attempt, most=tries)

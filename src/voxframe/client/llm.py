@@ -100,12 +100,7 @@ def request_body(transcripts: Transcripts | None, options: Mapping[str, Any]) ->
 
 
 def transcript_ids(transcripts: Any) -> list[str]:
-    """Return transcript ids in order, without duplicates.
-
-    Args:
-        transcripts: An id, a handle, an iterable of these, or a table with a column `transcript_id`. A column
-            `audio_duration_s` of the table is used to check the total duration.
-    """
+    """Return transcript ids in order, without duplicates; a column `audio_duration_s` of a table limits the total."""
     hours_by_id: dict[str, float] = {}
     for transcript, hours in _given(transcripts):
         identifier = transcript if isinstance(transcript, str) else getattr(transcript, "id", None)

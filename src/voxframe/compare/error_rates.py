@@ -570,10 +570,6 @@ def _assignment(cost: _Matrix) -> list[int]:
 
     Source: the Hungarian algorithm with potentials; R. Jonker and A. Volgenant, "A shortest augmenting path algorithm
     for dense and sparse linear assignment problems", Computing 38, 1987.
-
-    Example:
-        >>> _assignment(np.array([[4.0, 1.0, 3.0], [2.0, 0.0, 5.0], [3.0, 2.0, 2.0]]))
-        [1, 0, 2]
     """
     size = len(cost)
     row_potential, column_potential = np.zeros(size + 1), np.zeros(size + 1)

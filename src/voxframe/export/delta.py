@@ -155,9 +155,7 @@ class DeltaTarget:
     ) -> None:
         """Commit rows of a table, as one new version that is not published yet.
 
-        Args:
-            replaced: Ids of transcripts with rows to remove. None: remove all rows.
-            written: Ids of the transcripts with new rows.
+        The rows of the transcripts `replaced` are removed, all rows if it is None. `written` are those with new rows.
         """
         table = self._latest(name)
         columns = [column for column in partition_by if column in rows.schema.names] or None

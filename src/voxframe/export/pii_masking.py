@@ -101,11 +101,7 @@ def mask(
 
 
 def personal_types(kinds: Collection[str] | None, occurring: Callable[[], Iterable[object]]) -> list[str]:
-    """Return the types of entities that count as personal data.
-
-    Args:
-        occurring: Returns the types of entities that occur, which may be others than these.
-    """
+    """Return the types of entities that count as personal data; `occurring` returns those that occur, maybe others."""
     if kinds is None:
         return [*PII_POLICIES]
     types = name_list(kinds, "types of personal data")
@@ -296,11 +292,7 @@ def _words(df: pd.DataFrame, hit: Any, entities: pd.DataFrame, patterns: Mapping
 
 
 def _by_word(spans: list[_Span], starts: list[int]) -> list[tuple[int, int, list[_Span]]]:
-    """Return the first and the last word of spans that share no word with others, and these spans.
-
-    Args:
-        starts: Position of each word in the text.
-    """
+    """Return the first and the last word of spans that share no word with others, and these spans."""
     groups: list[tuple[int, int, list[_Span]]] = []
     for span in spans:
         first, last = bisect(starts, span.start) - 1, bisect_left(starts, span.end) - 1

@@ -111,12 +111,7 @@ class DataCard:
         into.write(sums, "".join(f"{into.checksum(file)}  {file}\n" for file in sorted(into.files)))
 
     def text(self, name: str, form: str, tables: Tables) -> str:
-        """Return the card as Markdown.
-
-        Args:
-            tables: Schema, number of rows and patterns of the files of each table. Empty for files of speech. There is
-                no pattern if `datasets` cannot load the files.
-        """
+        """Return the card as Markdown; `tables` is empty for files of speech."""
         return "\n".join([*self._front_matter(name, tables), *self._body(name, form, tables)]) + "\n"
 
     def of_table(self, name: str, form: str, table: str) -> Callable[[pa.Schema, int], str]:
@@ -247,11 +242,7 @@ def croissant(
     tables: Mapping[str, tuple[pa.Schema, int, Mapping[str, str]]],
     into: Folder,
 ) -> str:
-    """Return the metadata of a data set as JSON-LD.
-
-    Args:
-        tables: Schema, number of rows and patterns of the files of each table by split, by name.
-    """
+    """Return the metadata of a data set as JSON-LD."""
     distribution, records = [], []
     for table, (schema, rows, patterns) in tables.items():
         suffix = form if form in _TYPES else "parquet"  # huggingface
@@ -550,12 +541,7 @@ def write_transcripts(
     omitted: Losses,
     stems: Mapping[str, str] | None = None,
 ) -> None:
-    """Write one file per transcript into a directory.
-
-    Args:
-        omitted: Counter for values of columns that the format has no field for.
-        stems: Name of the file of each transcript without its suffix, by id. None (default): its recording.
-    """
+    """Write one file per transcript into a directory, named after `stems` by id, or else after its recording."""
     if "transcript_id" not in df:
         _content(df, format, losses)  # raises OptionError with the missing columns
     if stems is None:

@@ -411,12 +411,9 @@ def _eaf(tiers: dict[str, list[SpeechSegment]], losses: Losses) -> str:
 
 
 def _tiers(df: pd.DataFrame, purpose: str, losses: Losses, *, points: bool = False) -> dict[str, list[SpeechSegment]]:
-    """Return the tiers by name, each sorted and without overlap.
+    """Return the tiers by name, each sorted and without overlap; with `points`, segments of no length are in their own.
 
     Words give a tier of turns and a tier of words for each speaker and channel; other rows give one tier.
-
-    Args:
-        points: Put segments of zero length into separate tiers.
     """
     of_words = isinstance(df, pd.DataFrame) and "word_idx" in df
     segments = whole(df, purpose, losses, untimed=of_words)
@@ -462,11 +459,7 @@ def _free(base: str, names: set[str]) -> str:
 
 
 def tier_names(segments: list[SpeechSegment], losses: Losses | None = None) -> dict[tuple[str | None, str], str]:
-    """Return a tier name for each speaker and channel, numbered if names would clash.
-
-    Args:
-        losses: Counter for names that readers take for another: "Ann (2)", "words".
-    """
+    """Return a tier name for each speaker and channel, numbered if names would clash; count names that are misread."""
     names: dict[tuple[str | None, str], str] = {}
     used_names: set[str] = set()
     for segment in segments:

@@ -59,11 +59,7 @@ class ExportResult:
 
 @contextmanager
 def counted(losses: Losses | None, what: str) -> Iterator[Losses]:
-    """Count losses in the given counter, or in a new one that is reported as a warning at the end.
-
-    Args:
-        losses: Counter of a caller that warns itself. None: use a new counter and warn.
-    """
+    """Count losses in the given counter, whose owner warns, or in a new one that is reported as a warning."""
     if losses is not None:
         yield losses
         return
@@ -143,9 +139,8 @@ def transcripts(
 ) -> Iterator[tuple[str, list[SpeechSegment]]]:
     """Yield the id and the segments of each transcript, in time order.
 
-    Args:
-        untimed: Keep rows without times, next to the nearest row of the same speaker; in formats of text, all rows
-            keep their order. If False, leave them out.
+    Rows without times are next to the nearest row of the same speaker, or left out if `untimed` is False. In formats
+    of text, all rows keep their order.
     """
     check_columns(df, purpose)
     for transcript_id, rows in df.groupby("transcript_id", sort=False, dropna=False):

@@ -95,11 +95,7 @@ def unknown(value: Any, shape: Shape) -> dict[str, Any]:
 
 
 def unknown_of_item(name: str, item: Any, shape: Shape) -> dict[str, Any]:
-    """Return the fields of an element of a list or map that no column has; see `unknown`.
-
-    Args:
-        name: Name of the list or map. An element that does not fit is returned under this name.
-    """
+    """Return the fields of an element of a list or map that no column has; all, under the name, if it does not fit."""
     return {name: item.value} if isinstance(item, Misfit) else unknown(item, shape)
 
 
@@ -111,8 +107,7 @@ def is_nothing(value: Any) -> bool:
 def json_text(value: Any, *, exact: bool = True) -> str:
     """Encode any decoded value as JSON; NaN and infinity become null, unpaired surrogates U+FFFD.
 
-    Args:
-        exact: False if orjson decoded the value, because it may lose digits of large integers.
+    `exact` is False if orjson decoded the value, because it may lose digits of large integers.
     """
     try:
         text = orjson.dumps(value, _original).decode()

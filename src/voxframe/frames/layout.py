@@ -197,11 +197,7 @@ def decoder(names: frozenset[str], *, strict: bool = False) -> msgspec.json.Deco
 
     Objects become structs with one attribute per field, None if the field is absent. Lists of objects, which are most
     of a payload, stay raw JSON: `voxframe.frames.json_lists` reads them to columns without creating an object per
-    item.
-
-    Args:
-        strict: Refuse unknown fields outside the raw lists if a requested table has a row for them. This takes no
-            extra time.
+    item. `strict` refuses unknown fields outside the raw lists if a requested table has a row for them.
     """
     return msgspec.json.Decoder(_type(shape(names), "payload", known_fields(names), strict=strict))
 

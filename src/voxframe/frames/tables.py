@@ -157,11 +157,9 @@ def transcript_arrays(
 
 
 def read(raw: bytes, names: frozenset[str], make: Callable[[Any, Rest], T], document: Any = None) -> T:
-    """Decode a payload by the fast path, or by the tolerant path if that refuses, and pass it to `make`.
+    """Decode a payload by the fast path, or by the tolerant path if that refuses, and pass it and its rest to `make`.
 
-    Args:
-        make: Called with the decoded payload and its remaining fields; its result is returned.
-        document: The payload decoded for all tables, without unknown fields. None (default): decode it.
+    `document` is the payload decoded for all tables, without unknown fields. None (default): decode it.
     """
     try:
         return _fast(raw, names, make) if document is None else make(document, Rest(None, whole=False))

@@ -51,13 +51,10 @@ def given_timing(start: int | None, end: int | None) -> str | None:
 def timed(
     text: Values, start: Values, end: Values, owner: Ints, turn_start: Floats, turn_end: Floats
 ) -> tuple[Values, Values, Values]:
-    """Return start, end and `timing` of each word.
+    """Return start, end and `timing` of each word; `owner` is its turn, -1 if none has it.
 
     Unknown times between two known ones share that time in proportion to the number of characters. A word begins not
     before its turn and ends not after it. A time stays null if no known time precedes it or none follows.
-
-    Args:
-        owner: Turn of each word, -1 if none has it.
     """
     if not lacks_times(start, end):
         return start, end, own_times(len(start))
@@ -101,11 +98,7 @@ def _shared(times: Floats, letters: Floats) -> Floats:
 def turn_times(
     turn_start: Floats, turn_end: Floats, owner: Ints, words: tuple[Values, Values, Values]
 ) -> list[tuple[int | None, int | None, str | None]]:
-    """Return start, end and `timing` of each turn; an unknown time is that of its first or last word.
-
-    Args:
-        words: Result of `timed`.
-    """
+    """Return start, end and `timing` of each turn; an unknown time is that of its first or last word in `words`."""
     lacks = np.isnan(turn_start) | np.isnan(turn_end)
     is_shared, is_filled = np.zeros(len(lacks), bool), np.zeros(len(lacks), bool)
     limits = [turn_start, turn_end]
@@ -176,11 +169,8 @@ def word_tables(
 ) -> dict[str, Arrays]:
     """Return the columns of the requested tables among `words`, `utterances` and `utterance_words`.
 
-    If the utterances do not repeat the words exactly, the words of each are located in the transcript. Words of an
-    utterance that differ in any field are kept in `utterance_words`.
-
-    Args:
-        counts: Number of words per utterance, as returned by `read_words`.
+    If the utterances do not repeat the words exactly (`counts` is None), the words of each are located in the
+    transcript. Words of an utterance that differ in any field are kept in `utterance_words`.
     """
     if counts is not None:
         starts = np.where(counts > 0, np.cumsum(counts) - counts, -1)
@@ -225,11 +215,7 @@ def _utterance_words(transcript_id: str | None, copied: Columns, counts: Ints) -
 
 
 def copies(lists: Sequence[RawList], whole: Sequence[Sequence[Any]] | None) -> tuple[Columns, Ints]:
-    """Return the columns of the words of consecutive lists, and the length of each list.
-
-    Args:
-        whole: Each list decoded with all fields, in a list of its own, if the raw ones come from the tolerant path.
-    """
+    """Return the columns of the words of consecutive lists, and the length of each; `whole` as for `read_lists`."""
     lists_read = read_lists([[words] for words in lists], _ONLY_WORDS, whole)
     return columns(_ONLY_WORDS, lists_read)["words"], _counts(lists_read["words",])
 
@@ -258,11 +244,7 @@ def turn_rows(
     counts: Ints,
     extras: Rest,
 ) -> list[tuple[Any, ...]]:
-    """Return the rows of `utterances`.
-
-    Args:
-        starts: Index of the first word of each; -1 if it is unknown.
-    """
+    """Return the rows of `utterances`; `starts` has the index of the first word of each, -1 if it is unknown."""
     extra: Sequence[str | None] = [
         extra_text(unknown_of_item("utterances", other, _TURN), exact=extras.whole) for other in _turns_of(extras)
     ]

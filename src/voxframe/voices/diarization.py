@@ -51,11 +51,7 @@ _VERSION = 1  # of the graphs
 
 
 class VoiceNetworks:
-    """Both networks.
-
-    Args:
-        folder: Folder with `segmentation.onnx` and `voice.onnx`, as `built` returns it.
-    """
+    """Both networks, from a folder with `segmentation.onnx` and `voice.onnx`."""
 
     def __init__(self, folder: Path) -> None:
         import onnxruntime
@@ -71,43 +67,26 @@ class VoiceNetworks:
     def segment(self, windows: Floats) -> Floats:
         """Return the probabilities that each of three local speakers speaks, and that they speak alone.
 
-        Args:
-            windows: Sound, -1 to 1, shape (windows, samples).
-
-        Returns:
-            Array of shape (windows, 2, frames, 3). Which speaker has which column differs between windows.
+        The windows are sound, -1 to 1, of shape (windows, samples); the result has the shape (windows, 2, frames, 3).
+        Which speaker has which column differs between windows.
         """
         classes = np.exp(self._segmentation.run(None, {"sound": windows[:, None]})[0])
         return np.stack([classes @ _SPEAKING, classes[:, :, 1:4]], axis=1)
 
     def encode(self, banks: Floats) -> Floats:
-        """Return the vector of length 1 of the voice in filter banks, shape (192,).
-
-        Args:
-            banks: Filter banks of the frames in which the voice speaks, shape (frames, 80), at least 20.
-        """
+        """Return the vector of length 1, shape (192,), of the voice in filter banks of shape (20 or more, 80)."""
         vector = self._voice.run(None, {"banks": (banks - banks.mean(axis=0))[None]})[0][0]
         return np.asarray(vector / np.linalg.norm(vector))
 
 
 @cache
 def load() -> VoiceNetworks:
-    """Return the networks, one pair per process. Downloads nothing.
-
-    Raises:
-        MissingExtraError: onnxruntime or onnx is not installed.
-        ModelError: The models are not on this machine, or their files are damaged.
-    """
+    """Return the networks, one pair per process. Downloads nothing."""
     return VoiceNetworks(built())
 
 
 def built() -> Path:
-    """Return the folder with the graphs; build them if that was not done before, or if they are damaged.
-
-    Raises:
-        MissingExtraError: onnxruntime or onnx is not installed.
-        ModelError: The models are not on this machine, or the folder cannot be written.
-    """
+    """Return the folder with the graphs; build them if that was not done before, or if they are damaged."""
     if find_spec("onnxruntime") is None or find_spec("onnx") is None:
         raise MissingExtraError("local", "Telling voices apart")
     return models.derived(models.VOICES, _VERSION, _save, size=34_000_000)
@@ -125,15 +104,10 @@ def _save(source: Path, folder: Path) -> None:
 
 
 def filter_banks(sound: NDArray[np.int16]) -> Floats:
-    """Return logarithmic mel filter banks as Kaldi computes them, without dither.
+    """Return logarithmic mel filter banks as Kaldi computes them, without dither, for mono sound of 16 kHz.
 
+    The array has the shape (frames, 80). Row n covers the 25 ms from 10 n ms; less than 25 ms of sound has no rows.
     Source: https://kaldi-asr.org/doc/feat.html, with its defaults except 80 bands at 16 kHz.
-
-    Args:
-        sound: Mono, 16 kHz.
-
-    Returns:
-        Array of shape (frames, 80). Row n covers the 25 ms from 10 n ms. No rows for less than 25 ms of sound.
     """
     if len(sound) < _LENGTH:
         return np.zeros((0, _BANDS), np.float32)
@@ -225,11 +199,7 @@ class Diarizer(Protocol):
 
 
 def find(name: str | None = None) -> Diarizer:
-    """Return a diarizer by name. None (default): the one that `VOXFRAME_DIARIZER` names, else the one built in.
-
-    Raises:
-        SettingsError: No diarizer with this name is installed.
-    """
+    """Return a diarizer by name. None (default): the one that `VOXFRAME_DIARIZER` names, else the one built in."""
     return cast("Diarizer", plugin("diarizer", name, "voices") or diarize)
 
 
@@ -245,16 +215,7 @@ class LocalSpeaker:
 
 
 def diarize(blocks: Iterable[NDArray[np.int16]], speakers: int | None = None) -> Diarization:
-    """Tell the speakers of a recording apart.
-
-    Args:
-        blocks: Its sound in order, mono, 16 kHz, in pieces of any length.
-        speakers: Number of speakers, if it is known.
-
-    Raises:
-        MissingExtraError: The extra `local` is not installed.
-        ModelError: The models are not on this machine.
-    """
+    """Tell the speakers of a recording apart; see `Diarizer`."""
     networks = load()
     active: list[Floats] = []
     local: list[LocalSpeaker] = []
@@ -436,15 +397,9 @@ def _runs(mask: NDArray[np.bool_], gap: int) -> Iterator[tuple[int, int, int]]:
 
 
 def speaker_vectors(blocks: Iterable[NDArray[np.int16]], spans: Sequence[Span], count: int | None = None) -> Floats:
-    """Return the voice vector of each speaker of a recording, from the spans in which nobody else speaks.
+    """Return the voice vector of each speaker, numbered from 0, from the spans in which nobody else speaks.
 
-    Args:
-        blocks: Its sound in order, mono, 16 kHz, in pieces of any length.
-        spans: Who speaks when. Speakers are numbered from 0.
-        count: Number of speakers. None (default): those with spans.
-
-    Returns:
-        Array of shape (speakers, 192), each row of length 1; NaN for a speaker with less than 0.25 s alone.
+    The array has the shape (speakers, 192) and rows of length 1; NaN for a speaker with less than 0.25 s alone.
     """
     if count is None:
         count = max((span.speaker for span in spans), default=-1) + 1
@@ -488,15 +443,11 @@ def _alone(spans: Sequence[Span]) -> list[Span]:
 
 
 def spans_of(times: Sequence[tuple[int | None, int | None]], voices: Diarization) -> list[int]:
-    """Return the index of the span that each word is in; -1 if there are no spans.
+    """Return the index of the span that each word, given by its times in ms, is in; -1 if there are no spans.
 
     A word goes to who speaks in most of it, and of several who speak at once, to the one in front. If two speak in it
     equally, it goes to the speaker of the word before, and so does a word without times. A word outside all spans goes
     to the nearest.
-
-    Args:
-        times: Start and end of each word, in ms.
-        voices: Who speaks when.
     """
     spans, front = (np.array(part, np.int64).reshape(-1, 3) for part in (voices.spans, voices.front or voices.spans))
     indexes, index = [], -1
@@ -527,25 +478,16 @@ def _shared(spans: NDArray[np.int64], start: int, end: int) -> NDArray[np.int64]
 
 
 def labels_of(indexes: Sequence[int], spans: Sequence[Span]) -> list[str]:
-    """Return the label of the speaker of each word: "A" for the speaker of the first word, then "B", and so on.
-
-    Args:
-        indexes: The span of each word, as `spans_of` returns it.
-        spans: Who speaks when.
-    """
+    """Return the label of the speaker of each word: "A" for the speaker of the first word, then "B", and so on."""
     numbers: dict[int, int] = {}
     speakers = [spans[index].speaker if index >= 0 else 0 for index in indexes]
     return [label(numbers.setdefault(speaker, len(numbers))) for speaker in speakers]
 
 
 def turns_of(speakers: Sequence[str | None], spans: Sequence[int | None]) -> list[int]:
-    """Return the number of the turn of each word.
+    """Return the number of the turn of each word, given its speaker, and its span as `spans_of` returns it, if known.
 
     A turn ends at a word of another speaker, unless its own span goes on meanwhile: then turns overlap.
-
-    Args:
-        speakers: The speaker of each word, in order.
-        spans: The span of each word, as `spans_of` returns it; None: not known.
     """
     latest: dict[str | None, tuple[int, int | None]] = {}  # turn and span of the last word of each speaker
     turns, count = list[int](), 0

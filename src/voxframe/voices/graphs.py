@@ -41,15 +41,7 @@ _DTYPES = {
 
 
 def read_tensors(path: Path) -> Tensors:
-    """Return the tensors of a checkpoint by name; those of `state_dict` if it is a Lightning checkpoint.
-
-    Raises:
-        ValueError: The file is not a checkpoint.
-
-    Example:
-        >>> read_tensors(Path("pytorch_model.bin"))["lstm.weight_ih_l0"].shape  # doctest: +SKIP
-        (512, 60)
-    """
+    """Return the tensors of a checkpoint by name; those of `state_dict` if it is a Lightning checkpoint."""
     try:
         with zipfile.ZipFile(path) as archive:
             described = next(name for name in archive.namelist() if name.endswith("/data.pkl"))

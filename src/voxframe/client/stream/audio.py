@@ -58,12 +58,7 @@ class Samples:
 
 
 def open_source(source: StreamSource, sample_rate: int | None, encoding: str) -> Samples:
-    """Open a source.
-
-    Args:
-        source: See `StreamSource`. Audio files are decoded and converted. All other bytes must be mono samples in
-            `encoding` already.
-    """
+    """Open a source. Audio files are decoded and converted; other bytes must be mono samples in `encoding` already."""
     if isinstance(source, str | os.PathLike):
         return _file(_path(source), sample_rate, encoding)
     if hasattr(source, "dtype"):
@@ -364,8 +359,7 @@ class Chunker:
 class SourceReader:
     """Reads chunks from a source into a small queue on the portal's loop, only slightly ahead of what is sent.
 
-    Args:
-        home: Event loop of an async source; None uses the portal's.
+    `home` is the event loop of an async source; None uses the portal's.
     """
 
     def __init__(self, chunks: Iterable[bytes] | AsyncIterable[bytes], home: asyncio.AbstractEventLoop | None) -> None:
