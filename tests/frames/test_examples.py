@@ -4,6 +4,7 @@ import json
 import re
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from tests.benchmarks.payloads import transcript
 from tests.frames.two_ways import check
 
-from voxframe.frames import paragraph_table, sentence_table, to_pandas, transcript_tables, word_match_table
+from voxframe.frames import passage_table, to_pandas, transcript_tables, word_match_table
 from voxframe.schema import TABLES, TRANSCRIPT_TABLES
 
 OWN = sorted((Path(__file__).parents[2] / "data" / "payloads").glob("*.json"))
@@ -27,8 +28,8 @@ PARTS = {
     "TranscriptUtterance.json": ("utterances[]", {"utterances", "words"}),
 }
 EXPORTS = {
-    "SentencesResponse.json": (sentence_table, "sentences"),
-    "ParagraphsResponse.json": (paragraph_table, "paragraphs"),
+    "SentencesResponse.json": (partial(passage_table, name="sentences"), "sentences"),
+    "ParagraphsResponse.json": (partial(passage_table, name="paragraphs"), "paragraphs"),
     "WordSearchResponse.json": (word_match_table, "word_matches"),
     "transcript_word-search.json": (word_match_table, "word_matches"),
 }

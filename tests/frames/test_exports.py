@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from voxframe.errors import PayloadError, PayloadWarning
-from voxframe.frames import paragraph_table, sentence_table, transcript_tables, word_match_table
+from voxframe.frames import passage_table, transcript_tables, word_match_table
 from voxframe.schema import TABLES
 
 TEXTS = ["Good", "morning.", "So", "what", "is", "it?"]
@@ -29,13 +29,10 @@ def export(kind: str, words: list[dict[str, Any]] = WORDS, **more: Any) -> bytes
     return json.dumps({"id": "t", "confidence": 0.9, "audio_duration": 3, kind: items, **more}).encode()
 
 
-MAKERS = [("sentences", sentence_table), ("paragraphs", paragraph_table)]
-
-
-@pytest.mark.parametrize(("kind", "make"), MAKERS, ids=["sentences", "paragraphs"])
-def test_a_row_per_passage(kind: str, make: Any) -> None:
+@pytest.mark.parametrize("kind", ["sentences", "paragraphs"])
+def test_a_row_per_passage(kind: str) -> None:
     """Text, times and confidence are unchanged; the first word is known if the words are given."""
-    table = make(export(kind), words_table())
+    table = passage_table(export(kind), kind, words_table())
     assert table.schema.equals(TABLES[kind].arrow, check_metadata=True)
     assert table.select(
         [f"{kind[:-1]}_idx", "text", "start_ms", "end_ms", "first_word_idx", "word_count"]
@@ -60,10 +57,10 @@ def test_a_row_per_passage(kind: str, make: Any) -> None:
     assert set(table["transcript_id"].to_pylist()) == {"t"}
 
 
-@pytest.mark.parametrize(("kind", "make"), MAKERS, ids=["sentences", "paragraphs"])
-def test_without_the_words_nothing_is_invented(kind: str, make: Any) -> None:
+@pytest.mark.parametrize("kind", ["sentences", "paragraphs"])
+def test_without_the_words_nothing_is_invented(kind: str) -> None:
     """Without the words, the first word of each passage is null and the number of words is known."""
-    table = make(export(kind))
+    table = passage_table(export(kind), kind)
     assert table["first_word_idx"].to_pylist() == [None, None]
     assert table["word_count"].to_pylist() == [2, 4]
 
@@ -73,26 +70,33 @@ def test_rounded_confidences_and_missing_speakers_are_the_same_words() -> None:
     rounded = [
         {"text": w["text"], "start": w["start"], "end": w["end"], "confidence": 1, "speaker": None} for w in WORDS
     ]
-    assert sentence_table(export("sentences", rounded), words_table())["first_word_idx"].to_pylist() == [0, 2]
+    assert passage_table(export("sentences", rounded), "sentences", words_table())["first_word_idx"].to_pylist() == [
+        0,
+        2,
+    ]
 
 
 @pytest.mark.parametrize("change", [{"text": "evening."}, {"start": 401}, {"end": 702}, {"text": None}])
 def test_other_words_are_not_taken_for_the_same(change: dict[str, Any]) -> None:
     """A passage with a word of another text or time has no place among the words; the others keep theirs."""
-    table = sentence_table(export("sentences", [WORDS[0], {**WORDS[1], **change}, *WORDS[2:]]), words_table())
+    table = passage_table(
+        export("sentences", [WORDS[0], {**WORDS[1], **change}, *WORDS[2:]]), "sentences", words_table()
+    )
     assert table["first_word_idx"].to_pylist() == [None, 2]
 
 
 def test_an_export_of_a_part_is_found_where_it_is() -> None:
     """Words before the first passage are skipped."""
-    table = sentence_table(export("sentences"), words_table([{"text": "Well,", "start": -500, "end": -100}, *WORDS]))
+    table = passage_table(
+        export("sentences"), "sentences", words_table([{"text": "Well,", "start": -500, "end": -100}, *WORDS])
+    )
     assert table["first_word_idx"].to_pylist() == [1, 3]
 
 
 def test_speakers_and_channels_of_sentences() -> None:
     """A sentence may have them."""
     raw = json.dumps({"sentences": [{"text": "Hi.", "speaker": "A", "channel": "1"}, {"speaker": None}]}).encode()
-    table = sentence_table(raw, transcript_id="t")
+    table = passage_table(raw, "sentences", transcript_id="t")
     assert table.select(["transcript_id", "speaker", "channel", "word_count"]).to_pylist() == [
         {"transcript_id": "t", "speaker": "A", "channel": "1", "word_count": None},
         {"transcript_id": "t", "speaker": None, "channel": None, "word_count": None},
@@ -102,17 +106,17 @@ def test_speakers_and_channels_of_sentences() -> None:
 @pytest.mark.parametrize("raw", [b"{}", b'{"sentences": null}', b'{"sentences": {}}', b'{"sentences": []}'])
 def test_no_sentences(raw: bytes) -> None:
     """A table without rows."""
-    assert sentence_table(raw, words_table()).num_rows == 0
+    assert passage_table(raw, "sentences", words_table()).num_rows == 0
 
 
 def test_exports_are_read_tolerantly() -> None:
     """A bad value in a sentence or in one of its words is null, with a warning, and the rest is read."""
     raw = export("sentences").replace(b'"start": 400', b'"start": 400.5')
     with pytest.warns(PayloadWarning, match=r"sentences\[0\]\.words\[1\]\.start: 400\.5 is not an integer"):
-        table = sentence_table(raw, words_table())
+        table = passage_table(raw, "sentences", words_table())
     assert table["first_word_idx"].to_pylist() == [None, 2]
     with pytest.raises(PayloadError, match="truncated"):
-        sentence_table(raw[:-30])
+        passage_table(raw[:-30], "sentences")
 
 
 def test_a_row_per_occurrence_of_a_searched_word() -> None:

@@ -13,12 +13,12 @@ from tests.embedded import embedded
 from tests.frames.test_examples import ABSENT, OWN, at, leaves, lost
 
 from voxframe.client import Client
-from voxframe.frames import paragraph_table, sentence_table, word_match_table
+from voxframe.frames import passage_table, word_match_table
 from voxframe.frames.responses import response_table, stream_table, stream_word_table
 from voxframe.schema import TABLES
 
 CALL = Path(__file__).parents[2] / "data" / "call.flac"
-PASSAGES = {"sentences": sentence_table, "paragraphs": paragraph_table}
+PASSAGES = ("sentences", "paragraphs")
 EXAMPLES = {"SentencesResponse.json": "sentences", "ParagraphsResponse.json": "paragraphs"}
 OWN_EXPORTS = [path for path in OWN if path.name.count(".") == 2]
 STREAM = ("SessionBegins", "PartialTranscript", "FinalTranscript", "SessionInformation", "SessionTerminated")
@@ -79,7 +79,7 @@ def test_every_value_of_the_example_passages(payload_folder: Path, name: str) ->
     """Each leaf of sentences and paragraphs is in its column; their words are in `extra` without a transcript."""
     raw = (payload_folder / name).read_bytes()
     key = EXAMPLES[name]
-    assert lost_of_list(key, key, json.loads(raw), PASSAGES[key](raw).to_pylist()) == []
+    assert lost_of_list(key, key, json.loads(raw), passage_table(raw, key).to_pylist()) == []
 
 
 @pytest.mark.parametrize("path", OWN_EXPORTS, ids=lambda path: path.name)
@@ -87,7 +87,7 @@ def test_every_value_of_our_own_passages(path: Path) -> None:
     """The same for the sentences and paragraphs of the project's recordings."""
     key = path.name.split(".")[1]
     payload = json.loads(path.read_bytes())
-    assert lost_of_list(key, key, payload, PASSAGES[key](path.read_bytes()).to_pylist()) == []
+    assert lost_of_list(key, key, payload, passage_table(path.read_bytes(), key).to_pylist()) == []
 
 
 @pytest.mark.parametrize("name", ["WordSearchResponse.json", "transcript_word-search.json"])
@@ -118,7 +118,7 @@ def test_every_value_of_the_example_messages(payload_folder: Path) -> None:
 def test_a_lost_value_would_be_noticed() -> None:
     """The search itself fails for a value of another row, for a changed one and for one that no column has."""
     payload: dict[str, Any] = {"id": "a", "sentences": [{"text": "x", "words": []}, {"text": "y", "new": 1}]}
-    rows = sentence_table(json.dumps(payload).encode()).to_pylist()
+    rows = passage_table(json.dumps(payload).encode(), "sentences").to_pylist()
     assert lost_of_list("sentences", "sentences", payload, rows) == []
     payload["sentences"][0]["text"], payload["sentences"][1]["new"], payload["more"] = "y", 2, None
     payload["unknown"] = 3
@@ -159,7 +159,7 @@ def test_every_value_of_the_embedded_service(client: Client, which: str) -> None
     assert all(payload[name] for name in OPTIONS[which])
     assert lost(transcript.raw) == []
     for key, raw in passages.items():
-        assert lost_of_list(key, key, json.loads(raw), PASSAGES[key](raw).to_pylist()) == []
+        assert lost_of_list(key, key, json.loads(raw), passage_table(raw, key).to_pylist()) == []
     assert lost_of_search(json.loads(matches.raw)) == []
     for answer in answers:
         data = json.loads(answer.raw)

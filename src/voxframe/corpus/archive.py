@@ -681,7 +681,6 @@ class Archive:
             arrays = frames.transcript_arrays(raw, transcript_id=transcript_id, document=document)
             tables = {name: frames.uncast_table(name, columns) for name, columns in arrays.items()}
             return new_member(transcript_id, tables)
-        make = frames.sentence_table if view == "sentences" else frames.paragraph_table
         words, of_words, at = None, self.store.content(transcript_id, "transcript"), ""
         if of_words is not None:
             at = self.store.stamp(transcript_id, "transcript") or ""
@@ -692,7 +691,7 @@ class Archive:
                     self.stored(transcript_id, "transcript").whole, ("words",), transcript_id
                 )
                 words = of_words_only["words"]
-        table = make(raw, words, transcript_id)
+        table = frames.passage_table(raw, view, words, transcript_id)
         return lambda stored: NewMember(
             transcript_id, _joined(stored.content, of_words), _joined(stored.stamp, at), None, {view: table}
         )

@@ -368,27 +368,17 @@ _TEXTS = ("text", TEXT_ORIGINAL.name)
 _OCCURRENCES = ("indexes", "timestamps")
 
 
-def sentence_table(raw: bytes, words: pa.Table | None = None, transcript_id: str | None = None) -> pa.Table:
-    """Return the `sentences` table of a sentences export.
+def passage_table(raw: bytes, name: str, words: pa.Table | None = None, transcript_id: str | None = None) -> pa.Table:
+    """Return the table `sentences` or `paragraphs` of such an export.
 
-    Args:
-        words: The `words` table of the same transcript. None (default): `first_word_idx`
-            is null.
+    `words` is the table of the same transcript. Without it, `first_word_idx` is null.
 
     Example:
         >>> export = b'{"id": "a1", "sentences": [{"text": "Hi.", "start": 0, "end": 90, "words": []}]}'
-        >>> sentence_table(export).column("text").to_pylist()
+        >>> passage_table(export, "sentences").column("text").to_pylist()
         ['Hi.']
     """
-    return _passages(raw, "sentences", words, transcript_id)
 
-
-def paragraph_table(raw: bytes, words: pa.Table | None = None, transcript_id: str | None = None) -> pa.Table:
-    """Return the `paragraphs` table of a paragraphs export; see `sentence_table`."""
-    return _passages(raw, "paragraphs", words, transcript_id)
-
-
-def _passages(raw: bytes, name: str, words: pa.Table | None, transcript_id: str | None) -> pa.Table:
     def make(doc: Any, extras: Rest) -> pa.Table:
         items = getattr(doc, name) or ()
         lists = [item.words for item in items]

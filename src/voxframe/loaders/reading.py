@@ -393,7 +393,7 @@ def _plain(raw: bytes) -> Head:
 
 def _export(raw: bytes, view: View) -> frames.Arrays | pa.Table:
     """Return the sentences or paragraphs of a payload; those of a transcript are made from its words."""
-    table = frames.sentence_table(raw) if view == "sentences" else frames.paragraph_table(raw)
+    table = frames.passage_table(raw, view)
     if table.num_rows == 0 and view not in head(raw).fields:
         if len(words := frames.transcript_tables(raw, ("words",))["words"]):
             return frames.derived_passages(words, view)
