@@ -327,14 +327,10 @@ def _groups(df: pd.DataFrame, by: str | None) -> tuple[np.ndarray, list[str | No
 
 def _means(at: np.ndarray, values: np.ndarray, window: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the middle of each window and the mean of its rows, NaN for a window without rows."""
-    if not len(at):
-        return at, values
-    place = np.floor(at / window).astype(np.intp)
-    first = int(place.min())
-    count = np.bincount(place - first)
-    mean = np.full(len(count), np.nan)
-    np.divide(np.bincount(place - first, values), count, out=mean, where=count > 0)
-    return (first + np.arange(len(count)) + 0.5) * window, mean
+    means = pd.Series(values).groupby(np.floor(at / window).astype(np.intp)).mean()
+    if len(means):
+        means = means.reindex(range(means.index[0], means.index[-1] + 1))
+    return (means.index.to_numpy() + 0.5) * window, means.to_numpy()
 
 
 @takes_frames

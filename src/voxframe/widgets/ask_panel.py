@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import traitlets
 
-from voxframe._text import clock, quantity
+from voxframe._text import quantity
 from voxframe.client import Client, connect
 from voxframe.client.llm import LlmResponse
 from voxframe.corpus import Corpus
@@ -21,7 +21,7 @@ from voxframe.corpus.llm import Answers, citations
 from voxframe.errors import LostAnswerError, NotFoundError, OptionError
 from voxframe.loaders import load_responses
 from voxframe.options import LLM_DEFAULTS, LLM_OUTPUT_TOKENS
-from voxframe.widgets.base import Background, connect_call, corpus_call, escaped, show_errors
+from voxframe.widgets.base import Background, clock_text, connect_call, corpus_call, escaped, show_errors
 from voxframe.widgets.embedded_player import CorpusPlayerWidget
 from voxframe.widgets.player import TranscriptPlayer
 
@@ -342,7 +342,7 @@ _CITED = ("begin", "end", "transcript_id", "start_ms", "end_ms", "speaker", "tex
 
 def _static_citation(citation: Mapping[str, Any]) -> str:
     """Return a citation as static HTML."""
-    when = "" if citation["start_ms"] is None else clock(citation["start_ms"] / 1000)
+    when = clock_text(citation["start_ms"])
     where = " ".join(filter(None, (citation["name"], when, citation["speaker"])))
     return f"<p><small>{escaped(where)}: \u201c{escaped(citation['text'])}\u201d</small></p>"
 

@@ -317,6 +317,11 @@ def require_times(df: pd.DataFrame) -> None:
             )
 
 
+def clock_text(ms: Any) -> str:
+    """Return a time in ms as m:ss; an unknown one is empty."""
+    return "" if pd.isna(ms) else clock(ms / 1000)
+
+
 def pack_ints(values: npt.ArrayLike) -> bytes:
     r"""Return whole numbers as the bytes of an Int32Array.
 

@@ -31,6 +31,7 @@ from voxframe.plots.lanes import (
 from voxframe.widgets.base import (
     LAST_MS,
     check_range,
+    clock_text,
     escaped,
     lanes_svg,
     pack_bands,
@@ -527,8 +528,8 @@ class GroupComparison(LaneChart):
 
     def _tips(self, rows: pd.DataFrame) -> pd.Series[Any]:
         """Return recording, time, speaker and text of each row."""
-        when = ["" if pd.isna(ms) else clock(ms / 1000) for ms in rows["start_ms"]]
-        columns = [self._places(rows), when]
+        when = map(clock_text, rows["start_ms"])
+        columns = [self._places(rows), [*when]]
         columns += [rows["speaker"].astype("string").fillna("").tolist()] if "speaker" in rows.columns else []
         where = [" ".join(filter(None, values)) for values in zip(*columns, strict=True)]
         name = text_column(rows)

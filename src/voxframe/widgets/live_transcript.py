@@ -18,7 +18,7 @@ from typing import Any, Unpack
 import pandas as pd
 import traitlets
 
-from voxframe._text import clock, join_words, quantity
+from voxframe._text import join_words, quantity
 from voxframe.client import Client, connect
 from voxframe.client.stream import Stream
 from voxframe.client.stream.messages import Final, Message, Partial
@@ -31,7 +31,7 @@ from voxframe.corpus.media import identify
 from voxframe.errors import AudioError, OptionError
 from voxframe.loaders import load_stream, load_stream_words
 from voxframe.validators import shown
-from voxframe.widgets.base import Background, ScriptedWidget, absolute_path, connect_call, escaped
+from voxframe.widgets.base import Background, ScriptedWidget, absolute_path, clock_text, connect_call, escaped
 
 #: Maximum number of buffered blocks of 0.1 s; beyond it the oldest is dropped.
 _MAX_BLOCKS = 600
@@ -193,7 +193,9 @@ class LiveTranscript(ScriptedWidget):
 
     def _static_html(self) -> str:
         """Return the final results."""
-        rows = "".join(f"<p><small>{_clock(final)}</small> {escaped(final['text'])}</p>" for final in self._finals)
+        rows = "".join(
+            f"<p><small>{clock_text(final['start_ms'])}</small> {escaped(final['text'])}</p>" for final in self._finals
+        )
         return f"<p><strong>{escaped(self.title)}</strong></p>{rows or '<p>No speech yet.</p>'}"
 
     def start(self) -> None:
@@ -374,7 +376,3 @@ def _words(finals: Iterable[Final]) -> pd.DataFrame:
             frame.assign(start_ms=frame["start_ms"] + final.offset_ms, end_ms=frame["end_ms"] + final.offset_ms)
         )
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
-
-
-def _clock(final: dict[str, Any]) -> str:
-    return "" if final["start_ms"] is None else clock(final["start_ms"] / 1000)

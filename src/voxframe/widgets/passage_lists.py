@@ -11,7 +11,7 @@ import pandas as pd
 import traitlets
 
 from voxframe._arrow import takes_frames
-from voxframe._text import clock, quantity
+from voxframe._text import quantity
 from voxframe.analysis.rows import require
 from voxframe.corpus import Corpus
 from voxframe.corpus.corpus import chosen_corpus
@@ -21,6 +21,7 @@ from voxframe.errors import OptionError, VoxframeError
 from voxframe.validators import listed, name_list, nearest, shown
 from voxframe.widgets.base import (
     STATIC_ROWS,
+    clock_text,
     corpus_call,
     escaped,
     lines_table,
@@ -163,7 +164,7 @@ class WordSearch(CorpusPlayerWidget):
             return f"{head}<p>{escaped(self.error)}</p>"
         rows = self._shown.head(STATIC_ROWS)
         places = [
-            f"{self._recordings.name(str(i))} {_clock(ms)}"
+            f"{self._recordings.name(str(i))} {clock_text(ms)}"
             for i, ms in zip(rows["transcript_id"], rows["start_ms"], strict=True)
         ]
         table = lines_table(zip(places, rows["left"], rows["match"], rows["right"], strict=True))
@@ -339,10 +340,6 @@ def _summary(counts: Mapping[str, Any]) -> str:
     return f"{quantity(counts['total'], 'match', 'matches')} in {counts.get('in', 0):,} of {counts['of']:,} transcripts"
 
 
-def _clock(ms: Any) -> str:
-    return "" if pd.isna(ms) else clock(ms / 1000)
-
-
 _SPEAKERS = ("speaker_name", "person", "speaker")
 
 
@@ -455,7 +452,7 @@ class PassageList(RowPlayerWidget):
         rows = self._named().head(STATIC_ROWS)
         parts = self._parts(rows)
         where = [
-            " ".join(filter(None, (name, "" if pd.isna(ms) else clock(ms / 1000), more)))
+            " ".join(filter(None, (name, clock_text(ms), more)))
             for name, ms, more in zip(parts["name"], rows["start_ms"], parts["more"], strict=True)
         ]
         table = lines_table(zip(where, parts["left"], parts["match"], parts["right"], strict=True))
