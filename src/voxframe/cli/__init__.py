@@ -232,17 +232,10 @@ def build_parser(chosen: Iterable[str]) -> argparse.ArgumentParser:
         else:
             module = vars(importlib.import_module(f"voxframe.cli.{_MODULES[name]}" if name in _MODULES else __name__))
             define(commands.add_parser(name, help=help_line), module.get(f"{name}_") or module[name])
+    flags = {("-q", "--quiet"): "print only results and errors", ("-v", "--verbose"): "show each request"}
     for command in (parser, *_subparsers(parser)):
-        command.add_argument(
-            "-q",
-            "--quiet",
-            action="store_true",
-            default=argparse.SUPPRESS,
-            help="print only results and errors",
-        )
-        command.add_argument(
-            "-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help="show each request"
-        )
+        for names, help_line in flags.items():
+            command.add_argument(*names, action="store_true", default=argparse.SUPPRESS, help=help_line)
     return parser
 
 
