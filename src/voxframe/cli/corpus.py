@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 import pandas as pd
 
-from voxframe import loaders
+import voxframe
 from voxframe._text import clock, quantity
 from voxframe.cli import (
     CorpusOption,
@@ -31,7 +31,6 @@ from voxframe.cli import (
     shorten,
     summary,
 )
-from voxframe.corpus import Corpus
 from voxframe.corpus.importing import is_payload_file
 from voxframe.corpus.llm import Answers, Refresh
 from voxframe.corpus.query import unfinished
@@ -61,7 +60,7 @@ def add(files: list[str], *, corpus: CorpusOption = None, replace: bool = False)
 
     Exit status: 0 success; 1 a file was left out; 2 invalid arguments
     """
-    store = Corpus(corpus)
+    store = voxframe.Corpus(corpus)
     added = store.add(files, replace=replace)
     show = print if added.left_out else summary  # failures are printed with --quiet, too
     show(f"{plain(repr(added))}\nin {plain(store.path)}")
@@ -119,7 +118,7 @@ def tables(
         output.write(frames[table])
 
 
-def _row_counts(corpus: Corpus, selected: Selected) -> dict[str, pd.DataFrame]:
+def _row_counts(corpus: voxframe.Corpus, selected: Selected) -> dict[str, pd.DataFrame]:
     """Return a column of each table of a corpus, and name the transcripts that are not completed once."""
     ids = selected.ids(corpus)
     # The reading half of `Corpus.table`, which would give the same reason for each empty table.
@@ -142,10 +141,10 @@ def _from_payloads(files: list[str], table: str | None) -> dict[str, pd.DataFram
                 f"with --id {shlex.quote(file)}"
             )
     if table == "sentences":
-        return {"sentences": loaders.load_sentences(files)}
+        return {"sentences": voxframe.load_sentences(files)}
     if table == "paragraphs":
-        return {"paragraphs": loaders.load_paragraphs(files)}
-    return loaders.tables(files)
+        return {"paragraphs": voxframe.load_paragraphs(files)}
+    return voxframe.tables(files)
 
 
 _SIDE = 40  # characters on each side of a match
@@ -457,9 +456,7 @@ def subtitles(
     Exit status: 0 success; 1 there is no such transcript, or the service failed; 2 invalid arguments
     """
     if remote:
-        from voxframe.client import connect
-
-        with connect() as client:
+        with voxframe.connect() as client:
             text = client.subtitles(id_, format_, chars_per_caption=chars)
     else:
         words = open_corpus(corpus).table("words", id_)

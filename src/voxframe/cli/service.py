@@ -16,9 +16,9 @@ from typing import Annotated, Literal
 
 import pandas as pd
 
-from voxframe import analysis
+import voxframe
+from voxframe import analysis, plots
 from voxframe._arguments import folder
-from voxframe._files import sample
 from voxframe._progress import is_interactive
 from voxframe._text import clock, quantity
 from voxframe.cli import (
@@ -36,14 +36,13 @@ from voxframe.cli import (
     shorten,
     summary,
 )
-from voxframe.client import connect
-from voxframe.corpus import Corpus
+from voxframe.client import shared_server
+from voxframe.client.embedded import launch
 from voxframe.corpus.batch.submit import CONCURRENCY, BatchResult
 from voxframe.corpus.job import is_address, is_remote, short_name
 from voxframe.corpus.media import Recordings
 from voxframe.dictionary import describe, describe_option
 from voxframe.errors import AudioError, AudioNotFoundError, CorpusError, OptionError, TranscriptError
-from voxframe.loaders import load_paragraphs, load_sentences, load_transcripts
 from voxframe.options import TranscriptOptions, check
 from voxframe.schema import JOBS
 from voxframe.settings import resolve
@@ -77,15 +76,15 @@ def transcribe(audio: list[str], *, corpus: CorpusOption = None, jobs: JobOption
             )
         if not is_address(source):
             check_audio(Path(source))
-    store = Corpus(corpus)
-    client = connect()
+    store = voxframe.Corpus(corpus)
+    client = voxframe.connect()
     failed = 0
     for source in audio:
         note(f"{plain(source)} ...")
         transcript_id = store.transcribe(source, client=client, force=force, **options)
-        load_sentences(transcript_id, client=client, corpus=store)
-        load_paragraphs(transcript_id, client=client, corpus=store)
-        row = load_transcripts(transcript_id, corpus=store).iloc[0]
+        voxframe.load_sentences(transcript_id, client=client, corpus=store)
+        voxframe.load_paragraphs(transcript_id, client=client, corpus=store)
+        row = voxframe.load_transcripts(transcript_id, corpus=store).iloc[0]
         name = shorten(plain(row["recording"]), 36)
         if row["status"] == "completed":
             text = row["text"] if isinstance(row["text"], str) else ""
@@ -163,7 +162,7 @@ def submit(
     if sources and sources_:
         raise OptionError("recordings were given as arguments and in --sources; give only one of the two")
     recordings: Recordings | None = read_table(sources_, "--sources") if sources_ else sources or None
-    store = Corpus(corpus)
+    store = voxframe.Corpus(corpus)
     options = jobs.values()
     if plan:
         if recordings is None:
@@ -192,7 +191,7 @@ def sync(*, corpus: CorpusOption = None, wait: bool = False, adopt: bool = False
 
     Exit status: 0 success; 1 a job failed or is uncertain; 130 Ctrl-C
     """
-    store = Corpus(corpus)
+    store = voxframe.Corpus(corpus)
     if corpus is not None and not adopt:
         _check_exists(store)
     adopted = store.adopt() if adopt else None
@@ -200,7 +199,7 @@ def sync(*, corpus: CorpusOption = None, wait: bool = False, adopt: bool = False
     return _report(done.after(adopted) if adopted is not None else done, store.path, as_json=json_)
 
 
-def _check_exists(corpus: Corpus) -> None:
+def _check_exists(corpus: voxframe.Corpus) -> None:
     if not corpus.path.is_dir():
         raise CorpusError(f"there is no corpus at {corpus.path}; `voxframe submit` creates one")
 
@@ -214,7 +213,7 @@ def jobs(*, corpus: CorpusOption = None, state: list[_State] | None = None, outp
     Args:
         state: Show only jobs in this state.
     """
-    store = Corpus(corpus)
+    store = voxframe.Corpus(corpus)
     _check_exists(store)
     df = store.jobs()
     if state is not None:
@@ -260,9 +259,9 @@ def list_(
     Args:
         status: Only transcripts with this status.
     """
-    with connect() as client:
+    with voxframe.connect() as client:
         items = list(islice(client.iter_transcripts(status=status), output.limit))
-    recordings = _recordings(Corpus(corpus), [item.id for item in items])
+    recordings = _recordings(voxframe.Corpus(corpus), [item.id for item in items])
     table = []
     for item in items:
         name, length = recordings.get(item.id) or (short_name(item.audio_url or "") or item.id, None)
@@ -281,7 +280,7 @@ def list_(
         print("... there are more transcripts; --rows N prints N rows, --csv or --json all")
 
 
-def _recordings(corpus: Corpus, ids: Iterable[str]) -> dict[str, tuple[str, float]]:
+def _recordings(corpus: voxframe.Corpus, ids: Iterable[str]) -> dict[str, tuple[str, float]]:
     """Return name and length in seconds of the recordings of transcripts, those that the corpus knows, by id."""
     if not corpus.path.is_dir():
         return {}
@@ -332,7 +331,7 @@ def stream(
         if not source.exists():
             raise AudioNotFoundError(f"there is no file {audio!r}; check its path")
     live = is_interactive() and not json_
-    with connect() as client:
+    with voxframe.connect() as client:
         session = client.stream(
             source, sample_rate=sample_rate, word_boost=word_boost, realtime=not fast, partials=live or json_
         )
@@ -353,8 +352,6 @@ def stream(
 
 def _status(*, json_: JsonOption = False) -> int:
     """Show its URL, process and unfinished jobs; exit status 1 if none is running."""
-    from voxframe.client import shared_server
-
     settings = resolve()
     running = shared_server.status(settings)
     if running is None:
@@ -373,8 +370,6 @@ def _status(*, json_: JsonOption = False) -> int:
 
 def _stop(*, json_: JsonOption = False) -> None:
     """Stop it; unfinished jobs continue at the next start."""
-    from voxframe.client import shared_server
-
     stopped = shared_server.stop(resolve())
     text = "no server is running"
     if stopped is not None:
@@ -424,11 +419,11 @@ def demo(
         raise OptionError(f"--out {str(out)!r} is not valid UTF-8; name another directory")
     if audio is not None and is_address(audio):
         raise OptionError(f"demo takes a file, got the URL {audio}; use `voxframe transcribe {audio}`")
-    recording = sample("interview") if audio is None else Path(audio)
+    recording = voxframe.sample("interview") if audio is None else Path(audio)
     if audio is None and speakers is None:
         speakers = 2
     options: TranscriptOptions = {**_ANALYSES, "speaker_labels": True, "speakers_expected": speakers}
-    corpus = Corpus(out)
+    corpus = voxframe.Corpus(out)
     begin = time.monotonic()
     transcript_id = corpus.parts.batch.find_transcript(recording, **options)
     if transcript_id is not None:
@@ -447,16 +442,12 @@ def demo(
     _print_next_steps(transcript_id, out, picture)
 
 
-def _transcribe(corpus: Corpus, recording: Path, options: TranscriptOptions) -> str:
+def _transcribe(corpus: voxframe.Corpus, recording: Path, options: TranscriptOptions) -> str:
     """Transcribe a recording into the corpus, with its exports. Return the id of the transcript."""
-    from voxframe.client import connect
-    from voxframe.client.embedded import launch
-    from voxframe.settings import resolve
-
-    service = launch(resolve())  # not connect(): it would use a hosted service if one is configured
-    with connect(service.base_url, api_key=service.api_key) as client:
+    service = launch(resolve())  # not voxframe.connect(): it would use a hosted service if one is configured
+    with voxframe.connect(service.base_url, api_key=service.api_key) as client:
         transcript_id = corpus.transcribe(recording, client=client, **options)
-        for load in (load_sentences, load_paragraphs):
+        for load in (voxframe.load_sentences, voxframe.load_paragraphs):
             load(transcript_id, client=client, corpus=corpus)
     return transcript_id
 
@@ -499,8 +490,6 @@ def _name(speaker: object) -> str:
 def _draw(tables: dict[str, pd.DataFrame], path: Path) -> Path:
     """Draw the timeline to a file, without the parts of matplotlib that open windows."""
     from matplotlib.figure import Figure
-
-    from voxframe import plots
 
     spoken = tables["utterances"] if len(tables["utterances"]) else tables["words"]
     figure = Figure(figsize=(10, 1.2 + 0.45 * max(1, spoken["speaker"].nunique())), layout="constrained")
