@@ -456,25 +456,17 @@ def _print_tables(tables: dict[str, pd.DataFrame], duration_s: float) -> None:
     spoken = tables["utterances"] if len(tables["utterances"]) else tables["words"]
     print(f"\nFound in {clock(duration_s)} of audio, rows per table:")
     filled = [(name, len(df)) for name, df in tables.items() if len(df)]
-    width = max(len(name) for name, _ in filled)
-    print("\n".join(f"  {name:<{width}} {count:>6}" for name, count in filled))
+    print(columns(filled))
     if len(filled) < len(tables):
         print(f"  no rows: {', '.join(name for name, df in tables.items() if not len(df))}")
     if len(tables["highlights"]):
         print(f"\nKey phrases: {shorten(plain(', '.join(tables['highlights']['text'])), 100)}")
     print("\nTalk time:")
-    talk = analysis.talk_time(spoken)
     heading = ("speaker", "turns", "words", "talk time", "share", "words/min")
+    measures = ["speaker", "turns", "words", "talk_s", "share", "words_per_minute"]
     rows = [
-        (
-            _name(t["speaker"]),
-            t["turns"],
-            t["words"],
-            clock(t["talk_s"]),
-            f"{t['share']:.0%}",
-            f"{t['words_per_minute']:.0f}",
-        )
-        for t in talk.to_dict("records")
+        (_name(speaker), turns, words, clock(talk_s), f"{share:.0%}", f"{pace:.0f}")
+        for speaker, turns, words, talk_s, share, pace in analysis.talk_time(spoken)[measures].itertuples(index=False)
     ]
     print(columns([heading, *rows]) if rows else "  no speech")
     print("\nThe conversation begins:")
@@ -510,13 +502,9 @@ def _command() -> str:
 def _print_next_steps(transcript_id: str, out: Path, picture: Path) -> None:
     command = _command()
     print("\nWritten:")
-    written = (
-        (f"{out}/tables/<table>/*.parquet", "every table, for pandas, DuckDB, Polars ..."),
-        (f"{out}/raw/*/*.json.zst", "the responses of the service"),
-        (f"{picture}", "the speaker timeline"),
-    )
-    width = max(len(path) for path, _ in written)
-    print("\n".join(f"  {path:<{width}}  {what}" for path, what in written))
+    tables = (f"{out}/tables/<table>/*.parquet", "every table, for pandas, DuckDB, Polars ...")
+    responses = (f"{out}/raw/*/*.json.zst", "the responses of the service")
+    print(columns([tables, responses, (f"{picture}", "the speaker timeline")]))
     print(f"""
 Next steps:
   in a notebook       import voxframe
