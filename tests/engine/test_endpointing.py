@@ -62,13 +62,13 @@ def test_it_can_be_ended_in_the_middle(phrases: list[np.ndarray]) -> None:
     utterances = UtteranceDetector(700)
     assert list(utterances.end()) == []
     assert list(utterances.feed(np.concatenate([quiet(0.5), phrases[0]]))) == []
-    assert utterances.speaking is not None
+    assert utterances.segmenter.speaking is not None
     stretch, end = utterances.end()
     assert end is None
     assert stretch is not None
     assert stretch.start / RATE == pytest.approx(0.4, abs=0.2)
     assert (stretch.start + len(stretch.samples)) / RATE == pytest.approx(2.5, abs=0.04)
-    assert utterances.speaking is None
+    assert utterances.segmenter.speaking is None
     assert list(utterances.end()) == []
 
 

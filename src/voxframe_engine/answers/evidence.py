@@ -49,16 +49,6 @@ _ORDINALS |= {"twelfth": "twelve", "twentieth": "twenty", "thirtieth": "thirty"}
 _SMALL = 10  # numbers in words up to this need no support in a summary: "two speakers", "one of them"
 
 
-class Support(NamedTuple):
-    """A sentence of a written text, and the passage that supports it."""
-
-    sentence: str
-    source: int
-    start: int | None
-    end: int | None
-    text: str
-
-
 class _Window(NamedTuple):
     source: int
     first: int
@@ -93,7 +83,7 @@ class Evidence:
                 np.stack([lines[item.source][item.first : item.last].mean(axis=0) for item in self._windows])
             )
 
-    def check(self, text: str, question: str = "") -> tuple[str, list[Support]]:
+    def check(self, text: str, question: str = "") -> tuple[str, list[dict[str, Any]]]:
         """Return a written text without the sentences that nothing supports, and the citations of the others."""
         rows, citations = [], []
         for row in text.splitlines():
@@ -108,7 +98,7 @@ class Evidence:
                 rows.append(mark + "".join(supported).rstrip())
         return re.sub(r"\n{3,}", "\n\n", "\n".join(rows)).strip(), citations
 
-    def _support(self, sentence: str, question: str) -> list[Support]:
+    def _support(self, sentence: str, question: str) -> list[dict[str, Any]]:
         """Return the passage that supports a sentence, with a second one if that has a name or number of it."""
         if not self._windows or not words_of(sentence):
             return []
@@ -131,10 +121,16 @@ class Evidence:
             cited.append(max(candidates, key=lambda at: values[at]))
         return [self._citation(sentence, self._windows[at]) for at in cited]
 
-    def _citation(self, sentence: str, window: _Window) -> Support:
-        lines = self._sources[window.source].lines
-        start, end = lines[window.first].start, lines[window.last - 1].end
-        return Support(sentence, window.source, start, end, self._text(window))
+    def _citation(self, sentence: str, window: _Window) -> dict[str, Any]:
+        """Return a citation as in responses."""
+        source = self._sources[window.source]
+        return {
+            "sentence": sentence,
+            "transcript_id": source.transcript_id,
+            "start": source.lines[window.first].start,
+            "end": source.lines[window.last - 1].end,
+            "text": self._text(window),
+        }
 
     def _text(self, window: _Window) -> str:
         return " ".join(line.text for line in self._sources[window.source].lines[window.first : window.last])
@@ -200,7 +196,7 @@ class CheckedAnswerer:
                     reply["answer"], question.question
                 )
                 replies.append({**reply, "answer": text or NOTHING_FITS})
-                citations += [_as_dict(support, sources, question=at) for support in cited]
+                citations += [{"question": at, **citation} for citation in cited]
             return answer._replace(response=replies, citations=citations)
         kind = task_kind(llm_request.prompt) if llm_request.task == "task" else llm_request.task
         if kind is None or needs_writing(llm_request.answer_format):
@@ -209,19 +205,7 @@ class CheckedAnswerer:
         if not text and kind == "summary":
             return ExtractiveAnswerer().answer(llm_request, sources)
         otherwise = NO_ACTIONS if kind == "action-items" else NOTHING_FITS
-        return answer._replace(response=text or otherwise, citations=[_as_dict(support, sources) for support in cited])
-
-
-def _as_dict(citation: Support, sources: Sequence[Source], **more: int) -> dict[str, Any]:
-    """Return a citation as in responses."""
-    return {
-        **more,
-        "sentence": citation.sentence,
-        "transcript_id": sources[citation.source].transcript_id,
-        "start": citation.start,
-        "end": citation.end,
-        "text": citation.text,
-    }
+        return answer._replace(response=text or otherwise, citations=cited)
 
 
 _FORMS = {  # of `summary_type`

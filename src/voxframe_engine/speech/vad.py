@@ -104,6 +104,18 @@ class Segmenter:
         self.frames = 0
         self.speech = 0
 
+    @property
+    def speaking(self) -> Stretch | None:
+        """The stretch in progress, up to the latest sample."""
+        if self._begun is None:
+            return None
+        return Stretch(self._begun * FRAME, self._samples[(self._begun - self._first) * FRAME :])
+
+    @property
+    def silent_frames(self) -> int:
+        """The number of frames since the last one with speech."""
+        return self.frames - 1 - self._last
+
     def feed(self, samples: Samples) -> Iterator[Stretch]:
         """Add samples and yield the stretches that are complete."""
         self._samples = np.concatenate([self._samples, samples])
@@ -120,8 +132,12 @@ class Segmenter:
             tail = np.zeros(FRAME, np.int16)
             tail[:rest] = self._samples[length - rest :]
             yield from self._step(float(self._vad(tail)[0]))
+        yield from self.cut()
+
+    def cut(self, pad: int | None = None) -> Iterator[Stretch]:
+        """Yield the stretch in progress, with at most `pad` frames after its speech."""
         if self._begun is not None:
-            yield self._cut(self.frames)
+            yield self._cut(self.frames if pad is None else min(self._last + 1 + pad, self.frames))
 
     def _step(self, chance: float) -> Iterator[Stretch]:
         now = self.frames
@@ -255,49 +271,42 @@ class UtteranceDetector:
 
     Args:
         silence_ms: Silence in ms that ends an utterance. It may be changed at any time.
+
+    Attributes:
+        segmenter: Finds the stretches, and has the one in progress.
     """
 
     def __init__(self, silence_ms: int) -> None:
         self.silence_ms = silence_ms
-        self._segmenter = _StreamSegmenter(_STRETCHES)
+        self.segmenter = Segmenter(_STRETCHES)
         self._begun: int | None = None  # first sample of the utterance under way
-
-    @property
-    def speaking(self) -> Stretch | None:
-        """The stretch in progress, up to the latest sample."""
-        return self._segmenter.speaking
-
-    @property
-    def silent_frames(self) -> int:
-        """The number of frames since the last one with speech."""
-        return self._segmenter.silent_frames
 
     @property
     def paused(self) -> Stretch | None:
         """The stretch in progress as it will be if its speech has ended. None until 320 ms without speech."""
-        stretch = self.speaking
-        if stretch is None or self.silent_frames < _PROBABLE_END:
+        stretch, silent = self.segmenter.speaking, self.segmenter.silent_frames
+        if stretch is None or silent < _PROBABLE_END:
             return None
-        excess = (self.silent_frames - _PAD) * FRAME
-        return Stretch(stretch.start, stretch.samples[: self._segmenter.frames * FRAME - excess - stretch.start])
+        last = (self.segmenter.frames - silent + _PAD) * FRAME
+        return Stretch(stretch.start, stretch.samples[: last - stretch.start])
 
     def feed(self, samples: Samples) -> Iterator[Stretch | None]:
         """Add samples; yield each completed stretch, and None when an utterance has ended."""
         for start in range(0, len(samples), FRAME):
-            yield from self._note(self._segmenter.feed(samples[start : start + FRAME]))
-            silent = self._segmenter.silent_frames * FRAME * 1000 // RATE
-            if silent >= max(self.silence_ms, 1) and (self._begun is not None or self.speaking is not None):
-                yield from self._note(self._segmenter.cut(_PAD))
+            yield from self._note(self.segmenter.feed(samples[start : start + FRAME]))
+            silent = self.segmenter.silent_frames * FRAME * 1000 // RATE
+            if silent >= max(self.silence_ms, 1) and (self._begun is not None or self.segmenter.speaking is not None):
+                yield from self._note(self.segmenter.cut(_PAD))
                 yield from self._end()
 
     def end(self) -> Iterator[Stretch | None]:
         """End the utterance in progress, if any."""
-        yield from self._note(self._segmenter.cut())
+        yield from self._note(self.segmenter.cut())
         yield from self._end()
 
     def finish(self) -> Iterator[Stretch | None]:
         """End the stream."""
-        yield from self._note(self._segmenter.finish())
+        yield from self._note(self.segmenter.finish())
         yield from self._end()
 
     def _note(self, stretches: Iterator[Stretch]) -> Iterator[Stretch | None]:
@@ -312,22 +321,3 @@ class UtteranceDetector:
         if self._begun is not None:
             self._begun = None
             yield None
-
-
-class _StreamSegmenter(Segmenter):
-    """A segmenter that exposes the stretch in progress and can cut it at any time."""
-
-    @property
-    def speaking(self) -> Stretch | None:
-        if self._begun is None:
-            return None
-        return Stretch(self._begun * FRAME, self._samples[(self._begun - self._first) * FRAME :])
-
-    @property
-    def silent_frames(self) -> int:
-        return self.frames - 1 - self._last
-
-    def cut(self, pad: int | None = None) -> Iterator[Stretch]:
-        """Yield the stretch in progress, with at most `pad` frames after its speech."""
-        if self._begun is not None:
-            yield self._cut(self.frames if pad is None else min(self._last + 1 + pad, self.frames))

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import date
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 from urllib.parse import urlencode
 
 from starlette.applications import Starlette
@@ -435,13 +435,7 @@ def _limit(text: str | None) -> int:
     return int(text)
 
 
-class _Filters(TypedDict):
-    status: str | None
-    created_on: str | None
-    throttled_only: bool
-
-
-def _filters(parameter: Callable[[str], str | None]) -> _Filters:
+def _filters(parameter: Callable[[str], str | None]) -> dict[str, Any]:
     """Return the list filters of a query, in any spelling used by clients."""
     status = (parameter("status") or "").rpartition(".")[2].lower() or None
     if status is not None and status not in STATUSES:

@@ -168,14 +168,14 @@ class StreamRecognizer:
 
     def _request_early(self) -> None:
         """Request a partial, or the final of speech that has probably ended."""
-        now = self._detector.speaking
+        now = self._detector.segmenter.speaking
         if now is None:
             return
         if (paused := self._detector.paused) is not None:
             self._request_final(self._part(paused), paused, now.end)
         elif (
             self._partials
-            and not self._detector.silent_frames  # otherwise a final is requested soon
+            and not self._detector.segmenter.silent_frames  # otherwise a final is requested soon
             and len(now.samples) >= _FIRST
             and all(request.is_final for request in self._requests.values())
         ):
