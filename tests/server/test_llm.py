@@ -1,5 +1,6 @@
 """Language-model operations of the embedded server, with the extractive answerer."""
 
+import asyncio
 import json
 import re
 import sqlite3
@@ -7,6 +8,8 @@ import time
 
 import orjson
 import pytest
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
 
 from voxframe_engine.answers import cut
 from voxframe_server.jobs import JobStore
@@ -418,15 +421,30 @@ def test_window_begins_anew(monkeypatch):
     """The window starts again a minute after its first request."""
     from voxframe_server.http import middleware
 
+    limited = middleware.RateLimitMiddleware(PlainTextResponse("done"), 2)
+
+    def take() -> tuple[int, ...]:
+        """Return the status of a request, the number left, and the seconds until the window ends."""
+        sent = []
+
+        async def receive():
+            return {"type": "http.request"}
+
+        async def send(message):
+            sent.append(message)
+
+        asyncio.run(limited({"type": "http", "method": "GET", "path": "/", "headers": []}, receive, send))
+        headers = Headers(raw=sent[0]["headers"])
+        return sent[0]["status"], int(headers["X-RateLimit-Remaining"]), int(headers["X-RateLimit-Reset"])
+
     clock = [1000.0]
     monkeypatch.setattr(middleware.time, "monotonic", lambda: clock[0])
-    window = middleware.RateLimitWindow(2)
-    assert window.take() == (True, 1, 60)
+    assert take() == (200, 1, 60)
     clock[0] += 20.5
-    assert window.take() == (True, 0, 40)
-    assert window.take() == (False, 0, 40)
+    assert take() == (200, 0, 40)
+    assert take() == (429, 0, 40)
     clock[0] += 39.5
-    assert window.take() == (True, 1, 60)
+    assert take() == (200, 1, 60)
 
 
 def test_no_limit_no_headers(service):

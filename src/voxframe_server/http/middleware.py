@@ -214,41 +214,32 @@ def _as_error_object(start: Message) -> ASGIApp:
     return error_response(start["status"], HTTPStatus(start["status"]).phrase, headers)
 
 
-class RateLimitWindow:
-    """A counter of requests. A window starts with its first request."""
-
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self._end = 0.0
-        self._used = 0
-
-    def take(self) -> tuple[bool, int, int]:
-        """Count a request. Return True if it may proceed, the number left, and the seconds until the window ends."""
-        now = time.monotonic()
-        if now >= self._end:
-            self._end, self._used = now + RATE_LIMIT_WINDOW, 0
-        allowed = self._used < self.limit
-        self._used += allowed
-        return allowed, self.limit - self._used, math.ceil(self._end - now)
-
-
 class RateLimitMiddleware:
-    """Sends a 429 response beyond the limit, and adds the rate-limit headers to every response."""
+    """Sends a 429 response beyond the limit, and adds the rate-limit headers to every response.
+
+    A window starts with its first request.
+    """
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
         self._app = app
-        self._window = RateLimitWindow(limit)
+        self._limit = limit
+        self._used, self._end = 0, 0.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
-        if not self._window.limit or scope["type"] != "http":
+        if not self._limit or scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        allowed, remaining, reset = self._window.take()
+        now = time.monotonic()
+        if now >= self._end:
+            self._used, self._end = 0, now + RATE_LIMIT_WINDOW
+        is_allowed = self._used < self._limit
+        self._used += is_allowed
+        reset = str(math.ceil(self._end - now))
         headers = {
-            "X-RateLimit-Limit": str(self._window.limit),
-            "X-RateLimit-Remaining": str(remaining),
-            "X-RateLimit-Reset": str(reset),
+            "X-RateLimit-Limit": str(self._limit),
+            "X-RateLimit-Remaining": str(self._limit - self._used),
+            "X-RateLimit-Reset": reset,
         }
 
         async def with_headers(message: Message) -> None:
@@ -256,13 +247,13 @@ class RateLimitMiddleware:
                 MutableHeaders(scope=message).update(headers)
             await send(message)
 
-        if allowed:
+        if is_allowed:
             await self._app(scope, receive, with_headers)
             return
         await drain(Request(scope, receive).stream())
         refusal = error_response(
             429,
-            f"Too Many Requests: at most {self._window.limit} per minute are allowed; try again in {reset} s",
-            {"Retry-After": str(reset)},
+            f"Too Many Requests: at most {self._limit} per minute are allowed; try again in {reset} s",
+            {"Retry-After": reset},
         )
         await refusal(scope, receive, with_headers)
