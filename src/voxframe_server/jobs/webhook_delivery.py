@@ -78,23 +78,16 @@ class WebhookQueue:
             row["tries"],
         )
 
-    def retry_later(self, delivery: Delivery, status_code: int | None, seconds: float) -> None:
-        """Record a failed attempt; the notification is due again after `seconds`."""
+    def record(self, delivery: Delivery, status_code: int | None, retry_s: float | None) -> None:
+        """Record an attempt. It is repeated after `retry_s`; None: it was the last one, and its header is deleted."""
+        due = None if retry_s is None else time.time() + retry_s
         with self._database.transaction() as run:
             run(
-                "UPDATE webhooks SET due = ?, status_code = coalesce(?, status_code) WHERE seq = ? AND due IS NOT NULL",
-                (time.time() + seconds, status_code, delivery.seq),
+                """UPDATE webhooks SET due = ?, status_code = coalesce(?, status_code),
+                header_value = CASE WHEN ? IS NOT NULL THEN header_value END WHERE seq = ? AND due IS NOT NULL""",
+                (due, status_code, due, delivery.seq),
             )
-
-    def finish(self, delivery: Delivery, status_code: int | None) -> None:
-        """Record that a notification was delivered or given up, and delete the value of its header."""
-        with self._database.transaction() as run:
-            run(
-                """UPDATE webhooks SET due = NULL, header_value = NULL, status_code = coalesce(?, status_code)
-                WHERE seq = ?""",
-                (status_code, delivery.seq),
-            )
-        if delivery.header:
+        if due is None and delivery.header:
             self._database.wipe_soon()
 
     def give_back(self, taken: Iterable[int]) -> None:
@@ -247,18 +240,14 @@ class WebhookSender:
         return None if url is None else {"status": "redacted_audio_ready", "redacted_audio_url": url}
 
     def _record(self, delivery: Delivery, result: DeliveryResult | None) -> None:
-        job, event = delivery.job, delivery.event
+        level, retry_s, then = logging.WARNING, None, ""
         if result is None:
-            self._queue.finish(delivery, None)
-            _log.warning("job %s: webhook (%s) not sent, the redacted audio no longer exists", job, event)
+            result = DeliveryResult(None, "not sent, the redacted audio no longer exists")
         elif result.ok:
-            self._queue.finish(delivery, result.status_code)
-            _log.info("job %s: webhook (%s) %s", job, event, result.reason)
+            level = logging.INFO
         elif delivery.tries > RETRIES:
-            self._queue.finish(delivery, result.status_code)
-            _log.warning(
-                "job %s: webhook (%s) %s; given up after %d attempts", job, event, result.reason, delivery.tries
-            )
+            then = f"; given up after {delivery.tries} attempts"
         else:
-            self._queue.retry_later(delivery, result.status_code, self._interval)
-            _log.info("job %s: webhook (%s) %s; next attempt in %g s", job, event, result.reason, self._interval)
+            level, retry_s, then = logging.INFO, self._interval, f"; next attempt in {self._interval:g} s"
+        self._queue.record(delivery, result.status_code, retry_s)
+        _log.log(level, "job %s: webhook (%s) %s%s", delivery.job, delivery.event, result.reason, then)
