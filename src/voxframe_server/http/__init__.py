@@ -9,6 +9,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from inspect import iscoroutinefunction
 from io import BufferedWriter
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -16,7 +17,6 @@ from urllib.parse import quote, urlsplit
 import orjson
 from anyio import fail_after
 from starlette.concurrency import run_in_threadpool
-from starlette.endpoints import HTTPEndpoint
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -95,9 +95,14 @@ def json_response(content: object, status: int = 200, headers: dict[str, str] | 
 
 def route(path: str, **handlers: Callable[[Request], Any]) -> Route:
     """Return one route for all methods of a path, so that a 405 response names all of them. GET includes HEAD."""
-    if "get" in handlers:
-        handlers["head"] = handlers["get"]
-    return Route(path, type("Endpoint", (HTTPEndpoint,), {name: staticmethod(call) for name, call in handlers.items()}))
+
+    async def endpoint(request: Request) -> Response:  # not a class, whose exceptions pass the middleware of a mount
+        handler = handlers["get" if request.method == "HEAD" else request.method.lower()]
+        work = handler(request) if iscoroutinefunction(handler) else run_in_threadpool(handler, request)
+        response: Response = await work
+        return response
+
+    return Route(path, endpoint, methods=list(handlers))
 
 
 _log = logging.getLogger("voxframe_server")
