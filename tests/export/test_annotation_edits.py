@@ -216,6 +216,11 @@ def test_label_studio_and_back(words: pd.DataFrame, tmp_path: Path) -> None:
     ]
     path.write_text(_exported(tasks[:1], {"turn-0": {"text": "So we met in Zürich."}}))  # as some programs write it
     assert _changes(export.read_edits(words, path), "text") == [["text", "So we met in Zürich."]]
+    with_relation = json.loads(_exported(tasks[:1], {"turn-0": {"text": "So we met in Zürich."}}))
+    relation = {"from_id": "turn-0", "to_id": "turn-1", "type": "relation", "direction": "right"}  # it has no value
+    with_relation[0]["annotations"][0]["result"].append(relation)
+    path.write_text(json.dumps(with_relation))
+    assert _changes(export.read_edits(words, path), "text") == [["text", "So we met in Zürich."]]
     with pytest.raises(PayloadError, match="no task has the transcript_id 'u'"):
         export.read_edits(both[both["transcript_id"] == "u"], path)
     path.write_text(json.dumps(tasks))

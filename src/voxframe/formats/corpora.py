@@ -210,8 +210,8 @@ def _payload_of_task(task: Mapping[str, Any]) -> dict[str, Any]:
     last = [*(task.get("predictions") or ())[:1], *_annotations(task)][-1:]
     places: dict[str, dict[str, Any]] = {}
     untimed = []  # texts of the whole recording
-    for part in last[0]["result"] if last else ():
-        value = part["value"]
+    for part in (last[0].get("result") or ()) if last else ():
+        value = part.get("value") or {}  # a relation between regions has none
         if not {"start", "end"} <= value.keys() and isinstance(value.get("text"), list):
             untimed += value["text"]
         elif {"start", "end"} <= value.keys() and not isinstance(value["start"], str):  # a number of a paragraph
