@@ -413,23 +413,9 @@ def disagreements(alignment: pd.DataFrame, *, context: int = 4) -> pd.DataFrame:
             )
             speaker = next((name for name in who[start:end] if name is not None), None)
             label = f"{ref_text or '(nothing)'} → {heard or '(nothing)'}"
-            begin, stop = _span(times, start, end)
-            name = part["recording"].iloc[0]
-            rows.append(
-                (
-                    name,
-                    edit,
-                    label,
-                    ref_text,
-                    heard,
-                    ref_words,
-                    right,
-                    speaker,
-                    begin,
-                    stop,
-                    int(differs[start:end].sum()),
-                )
-            )
+            count = int(differs[start:end].sum())
+            texts_of_row = (edit, label, ref_text, heard, ref_words, right, speaker)
+            rows.append((part["recording"].iloc[0], *texts_of_row, *_span(times, start, end), count))
     return pd.DataFrame(rows, columns=[*_PLACE_TYPES]).astype(_PLACE_TYPES)
 
 

@@ -31,18 +31,8 @@ UNSPACED_TEXT = re.compile(UNSPACED)
 
 # Names of the same field in different tools, the most telling first.
 _TEXT = ("punctuated_word", "text", "body", "word", "words", "transcript", "content", "sentence", "utterance", "token")
-_START = (
-    "start",
-    "start_time",
-    "begin",
-    "from",
-    "start_ts",
-    "start_offset",
-    "begin_offset",
-    "ts",
-    "begin_time",
-    "start_timestamp",
-    "offset",
+_START = tuple(
+    "start start_time begin from start_ts start_offset begin_offset ts begin_time start_timestamp offset".split()
 )
 _END = ("end", "end_time", "stop", "to", "end_ts", "end_offset", "end_timestamp")
 _LENGTH = ("duration", "dur", "length")

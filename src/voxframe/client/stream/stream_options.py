@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypedDict, cast, get_args
+from typing import Any, Literal, TypedDict, cast, get_args
 
 from voxframe.client.stream.audio import MAX_MESSAGE_MS, MIN_MESSAGE_MS, Samples, StreamSource, open_source
 from voxframe.client.stream.messages import Final, Partial
@@ -70,55 +70,45 @@ class StreamOptions(TypedDict, total=False):
     keep_partials: int
 
 
-_DEFAULTS: StreamOptions = {
-    "sample_rate": None,
-    "encoding": "pcm_s16le",
-    "word_boost": None,
-    "partials": True,
-    "extra_session_information": False,
-    "token": None,
-    "end_utterance_silence_threshold": None,
-    "realtime": True,
-    "reconnect": False,
-    "on_partial": None,
-    "on_final": None,
-    "message_ms": 200,
-    "keepalive_s": 10.0,
-    "keep_partials": 1000,
-}
-
 _SILENCE = Integer(*STREAM_SILENCE_MS, "ms")
-_KINDS: dict[str, ValueType] = {
-    "sample_rate": Integer(1, unit="Hz"),
-    "encoding": Choice(STREAM_ENCODINGS),
-    "word_boost": ListOf(Text(), "words"),
-    "partials": Boolean(),
-    "extra_session_information": Boolean(),
-    "end_utterance_silence_threshold": _SILENCE,
-    "realtime": Boolean(),
-    "reconnect": Boolean(),
-    "message_ms": Integer(MIN_MESSAGE_MS, MAX_MESSAGE_MS, "ms"),
-    "keepalive_s": Number(0.01, 3600, "seconds"),
-    "keep_partials": Integer(0),
+#: Default and type of each option; those without a type are checked apart.
+_OPTIONS: dict[str, tuple[Any, ValueType | None]] = {
+    "sample_rate": (None, Integer(1, unit="Hz")),
+    "encoding": ("pcm_s16le", Choice(STREAM_ENCODINGS)),
+    "word_boost": (None, ListOf(Text(), "words")),
+    "partials": (True, Boolean()),
+    "extra_session_information": (False, Boolean()),
+    "token": (None, None),
+    "end_utterance_silence_threshold": (None, _SILENCE),
+    "realtime": (True, Boolean()),
+    "reconnect": (False, Boolean()),
+    "on_partial": (None, None),
+    "on_final": (None, None),
+    "message_ms": (200, Integer(MIN_MESSAGE_MS, MAX_MESSAGE_MS, "ms")),
+    "keepalive_s": (10.0, Number(0.01, 3600, "seconds")),
+    "keep_partials": (1000, Integer(0)),
 }
 
 
 def check(options: StreamOptions) -> StreamOptions:
     """Return all options, completed with defaults. None uses the default too."""
-    unknown = [name for name in options if name not in _DEFAULTS]
+    unknown = [name for name in options if name not in _OPTIONS]
     if unknown:
-        near = nearest(unknown[0], list(_DEFAULTS))
+        near = nearest(unknown[0], list(_OPTIONS))
         raise OptionError(
-            f"a streaming session has no option {unknown[0]!r}{near}; the options are {', '.join(_DEFAULTS)}"
+            f"a streaming session has no option {unknown[0]!r}{near}; the options are {', '.join(_OPTIONS)}"
         )
-    values = {name: value for name, value in options.items() if value is not None}
-    values |= {name: checked(name, values[name], kind) for name, kind in _KINDS.items() if name in values}
+    values = {name: default for name, (default, _) in _OPTIONS.items()}
+    for name, value in options.items():
+        if value is not None:
+            kind = _OPTIONS[name][1]
+            values[name] = value if kind is None else checked(name, value, kind)
     for name in ("on_partial", "on_final"):
-        if name in values and not callable(values[name]):
+        if values[name] is not None and not callable(values[name]):
             raise OptionError(f"{name} must be a function of one message, got {shown(values[name])}")
-    if "token" in values:
+    if values["token"] is not None:
         _check_token(values["token"])
-    full = cast("StreamOptions", {**_DEFAULTS, **values})
+    full = cast("StreamOptions", values)
     if full["token"] is not None and full["reconnect"]:
         raise OptionError(
             "a temporary token opens one session only, so reconnect=True needs the key; leave one of them out"
