@@ -4,7 +4,6 @@ import json
 import logging
 import pickle
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -370,66 +369,34 @@ def test_a_refused_connection(stream: Make) -> None:
     assert not caught.value.possibly_delivered
 
 
-class Http:
-    """A server that responds to every connection with fixed bytes."""
-
-    def __init__(self, answer: bytes) -> None:
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"ws://127.0.0.1:{self.listener.getsockname()[1]}"
-        self.asked: list[bytes] = []
-        self.answer = answer
-        threading.Thread(target=self.run, daemon=True).start()
-
-    def run(self) -> None:
-        while True:
-            try:
-                connection, _ = self.listener.accept()
-            except OSError:
-                return
-            with connection:
-                self.asked.append(connection.recv(65536))
-                connection.sendall(self.answer)
+def answering(raw: Any, answer: bytes) -> str:
+    """Let a server respond with fixed bytes, and return its URL for streaming."""
+    raw.script = lambda connection: connection.sendall(answer)
+    return str(raw.url).replace("http", "ws")
 
 
-@pytest.fixture
-def http() -> Iterator[Callable[[bytes], Http]]:
-    """Start servers that do not support WebSocket."""
-    made: list[Http] = []
-
-    def make(answer: bytes) -> Http:
-        made.append(Http(answer))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.listener.close()
-
-
-def test_a_refused_handshake_is_the_error_of_its_status(stream: Make, http: Any) -> None:
+def test_a_refused_handshake_is_the_error_of_its_status(stream: Make, raw: Any) -> None:
     """A 401 during the handshake raises the error of that status, without the key."""
     body = b'{"error": "no such key: a-key-for-the-peer"}'
-    server = http(
-        b"HTTP/1.1 401 No\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
-    )
+    head = b"HTTP/1.1 401 No\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
     with pytest.raises(AuthenticationError, match="no such key") as caught:
-        stream(SECOND, url=server.url).start()
+        stream(SECOND, url=answering(raw, head + body)).start()
     assert caught.value.status == 401
     assert "a-key-for-the-peer" not in str(caught.value)
 
 
-def test_a_redirect_is_not_followed(stream: Make, peer: Any, http: Any) -> None:
+def test_a_redirect_is_not_followed(stream: Make, peer: Any, raw: Any) -> None:
     """Key and audio are only sent to the configured URL."""
-    server = http(f"HTTP/1.1 302 Go\r\nLocation: {peer.url}/x\r\nContent-Length: 0\r\n\r\n".encode())
+    answer = f"HTTP/1.1 302 Go\r\nLocation: {peer.url}/x\r\nContent-Length: 0\r\n\r\n".encode()
     with pytest.raises(ServiceUnreachableError, match=r"redirects to .*Set stream_url"):
-        stream(SECOND, url=server.url).start()
+        stream(SECOND, url=answering(raw, answer)).start()
     assert peer.sessions == []
 
 
-def test_a_server_without_websocket_is_named(stream: Make, http: Any) -> None:
+def test_a_server_without_websocket_is_named(stream: Make, raw: Any) -> None:
     """A server that does not support WebSocket is reported as such."""
-    server = http(b"SSH-2.0-OpenSSH\r\n")
     with pytest.raises(ServiceUnreachableError, match="does not support WebSocket"):
-        stream(SECOND, url=server.url).start()
+        stream(SECOND, url=answering(raw, b"SSH-2.0-OpenSSH\r\n")).start()
 
 
 def test_no_log_shows_the_key(stream: Make, peer: Any, caplog: pytest.LogCaptureFixture) -> None:
