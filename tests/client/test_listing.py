@@ -155,7 +155,7 @@ def test_progress_of_unfinished_jobs(client, peer, reply):
     peer.on("GET", "/queue", reply({"waiting": {"w": 1}, "progress": {"a": 0.25, "b": "1", "c": None}}))
     assert client.progress() == {"w": 0.0, "a": 0.25, "b": 1.0}
     peer.requests.clear()
-    client.base_url = "https://speech.example"
+    client.transport.base_url = "https://speech.example"
     assert client.progress() == {}
     assert not peer.requests
 

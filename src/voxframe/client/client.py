@@ -31,7 +31,7 @@ from voxframe.client.transcript import Transcript, steps_for_many
 from voxframe.client.transfers import Media, RedactedAudio, UploadSource, remote_url
 from voxframe.errors import OptionError, SettingsError
 from voxframe.options import LIST_LIMIT, TranscriptOptions, check, takes_options
-from voxframe.settings import Settings, is_loopback
+from voxframe.settings import Settings
 from voxframe.validators import checked_timeout
 
 if TYPE_CHECKING:  # clients that do not stream need not import the streaming half
@@ -85,7 +85,7 @@ class Client:
     @property
     def is_local(self) -> bool:
         """True if the service runs on this machine."""
-        return is_loopback(self.base_url)
+        return self.transport.is_local
 
     # Jobs
 

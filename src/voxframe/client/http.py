@@ -322,6 +322,11 @@ class Transport:
         self._kept: requests.Session | None = None
         self._pid = os.getpid()
 
+    @property
+    def is_local(self) -> bool:
+        """True if the service runs on this machine."""
+        return is_loopback(self.base_url)
+
     def request(
         self,
         method: Literal["GET", "POST", "DELETE"],
@@ -524,7 +529,7 @@ class Transport:
         session.mount("http://", adapter)
         session.headers["User-Agent"] = f"voxframe ({platform.python_implementation()} {platform.python_version()})"
         session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-        session.trust_env = not is_loopback(self.base_url)  # a proxy cannot reach a server on this machine
+        session.trust_env = not self.is_local  # a proxy cannot reach a server on this machine
         return session
 
 

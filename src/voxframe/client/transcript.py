@@ -19,7 +19,6 @@ from voxframe.client.response import HTTPResponse, as_float, as_text, clean
 from voxframe.client.transfers import RedactedAudio
 from voxframe.errors import ServiceError, TranscriptError
 from voxframe.options import LIST_LIMIT
-from voxframe.settings import is_loopback
 
 #: Statuses that no longer change. Any other status, known or unknown, means that the job is not finished.
 FINISHED = ("completed", "error")
@@ -279,7 +278,7 @@ _QUEUE_S = 10.0
 
 def _steps_for_one(transcript: Transcript, timeout: float | None, progress: bool | None) -> Steps:
     """Poll a job until it is finished."""
-    poll = PollState(timeout, local=is_loopback(transcript._http.base_url))
+    poll = PollState(timeout, local=transcript._http.is_local)
     first = transcript._has_state
     queue = _QueuePosition(transcript, poll)
     with Progress(f"transcribing {transcript.label or transcript.id[:8]}", show=progress) as bar:
@@ -305,7 +304,7 @@ def steps_for_many(
 
     Jobs that the list does not show are polled one by one.
     """
-    poll = PollState(timeout, local=is_loopback(http.base_url))
+    poll = PollState(timeout, local=http.is_local)
     pending = {t.id: t for t in transcripts if not (t._has_state and t.done)}
     same = [(t, pending[t.id]) for t in transcripts if t is not pending.get(t.id, t)]  # several handles of one job
     unlisted: list[str] = []

@@ -39,7 +39,6 @@ from voxframe.errors import (
     ServiceUnreachableError,
 )
 from voxframe.options import check_address
-from voxframe.settings import is_loopback
 
 #: Audio or video: a path, bytes, or a binary file.
 Media: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes]"
@@ -482,7 +481,7 @@ def _steps(
     progress: bool | None,
 ) -> Steps:
     """Poll until the redacted audio is ready, and pass it to `found`."""
-    poll = PollState(timeout, local=is_loopback(http.base_url))
+    poll = PollState(timeout, local=http.is_local)
     path = f"{transcript_path(transcript_id)}/redacted-audio"
     responses: list[HTTPResponse] = []
 
