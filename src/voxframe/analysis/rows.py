@@ -383,25 +383,16 @@ def turns(words: pd.DataFrame, *, pause_ms: float | None = None, keep: str | Seq
     texts = [join_words(filter(None, text[a:b])) for a, b in pairwise(edges)]
     new_transcript = np.flatnonzero(np.r_[True, np.diff(transcript[first]) != 0]) if len(first) else first
     sizes = np.diff(np.r_[new_transcript, len(first)])
+    last = np.maximum.reduceat(end, first) if len(first) else end
     return pd.DataFrame(
         {
-            "transcript_id": rows["transcript_id"].to_numpy()[first],
+            "transcript_id": pd.array(rows["transcript_id"].to_numpy()[first], dtype=TEXT),
             "turn_idx": np.arange(len(first)) - np.repeat(new_transcript, sizes),
             "speaker": rows["speaker"].array[first],
-            "text": texts,
-            "start_ms": np.rint(start[first]),
-            "end_ms": np.rint(np.maximum.reduceat(end, first)) if len(first) else end,
+            "text": pd.array(texts, dtype=TEXT),
+            "start_ms": pd.array(np.rint(start[first]), dtype="Int64"),
+            "end_ms": pd.array(np.rint(last), dtype="Int64"),
             "word_count": np.add.reduceat(count, first) if len(first) else count,
-        }
-        | {name: rows[name].array[first] for name in keep}
-    ).astype(
-        {
-            "transcript_id": TEXT,
-            "turn_idx": "int64",
-            "speaker": TEXT,
-            "text": TEXT,
-            "start_ms": "Int64",
-            "end_ms": "Int64",
-            "word_count": "int64",
+            **{name: rows[name].array[first] for name in keep},
         }
     )

@@ -225,9 +225,7 @@ def speech_activity(
     grouped = cells.groupby(names, dropna=False, sort=True) if names else cells.groupby(lambda _: 0)
     table = grouped.agg(
         recordings=("code", "nunique"),
-        **{name: (name, "sum") for name in ("duration_s", "speech_s", "silence_s")},
-        overlap_s=("overlap_s", "sum"),
-        overlap_base_s=("overlap_base_s", "sum"),
+        **{name: (name, "sum") for name in ("duration_s", "speech_s", "silence_s", "overlap_s", "overlap_base_s")},
         shows_overlap=("shows_overlap", "all"),
         any_shows=("shows_overlap", "any"),
     ).reset_index(drop=not names)
