@@ -116,14 +116,14 @@ def storable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def join_words(texts: Iterable[str]) -> str:
-    """Join words into a text, with spaces between them unless their script has none.
+def join_words(texts: Iterable[str | None]) -> str:
+    """Join words into a text, with spaces between them unless their script has none. Empty ones are left out.
 
     Example:
         >>> join_words(["Good", "day."]), join_words(["你", "好。"]), join_words(["用", "pandas", "吧"])
         ('Good day.', '你好。', '用 pandas 吧')
     """
-    text = " ".join(texts)
+    text = " ".join(filter(None, texts))
     return text if text.isascii() else _NO_SPACE.sub("", text)
 
 

@@ -235,7 +235,7 @@ class _Changes:
         for turn, rows in rows_of.items():
             start = min(self._segments[row].start for row in rows)
             was = join_words(self._segments[row].text for row in rows)
-            text = join_words(self._texts[row] for row in rows if self._texts[row])
+            text = join_words(self._texts[row] for row in rows)
             if text != was:
                 change: dict[str, Any] = {"action": "text", "text": text} if text else {"action": "deleted"}
                 edits.append((start, {"utterance_idx": turn, "was": was, **change}))

@@ -200,7 +200,7 @@ def turn_of(
 ) -> SpokenTurn:
     """Return a turn with the times of its first and last word."""
     start, end = (words[0].start, words[-1].end) if words else (None, None)
-    return SpokenTurn(text or _joined(word.text for word in words), start, end, speaker, words, confidence, channel)
+    return SpokenTurn(text or join_words(word.text for word in words), start, end, speaker, words, confidence, channel)
 
 
 def in_time(spoken: Sequence[Spoken]) -> list[Spoken]:
@@ -222,10 +222,10 @@ def from_turns(turns: Iterable[SpokenTurn], **fields: Any) -> dict[str, Any]:
         ]
         spoken = [_word(word) for word in of_turn]
         words += spoken
-        spoken_text = turn.text or _joined(word["text"] for word in spoken)
+        spoken_text = turn.text or join_words(word["text"] for word in spoken)
         place = (turn.start, turn.end, turn.confidence, turn.speaker, turn.channel, turn.source)
         utterances.append({**_word(SpokenWord(spoken_text, *place)), "words": spoken})
-    text = _characters(fields.pop("text", None) or "") or _joined(turn["text"] for turn in utterances)
+    text = _characters(fields.pop("text", None) or "") or join_words(turn["text"] for turn in utterances)
     return {"status": "completed", "text": text, "words": words, "utterances": utterances, **fields}
 
 
@@ -235,7 +235,7 @@ def from_words(words: Sequence[SpokenWord], **fields: Any) -> dict[str, Any]:
         runs = [[*run] for _, run in groupby(words, key=lambda word: (word.speaker, word.channel))]
         turns = (
             SpokenTurn(
-                _joined(word.text for word in run),
+                join_words(word.text for word in run),
                 next((word.start for word in run if word.start is not None), None),
                 next((word.end for word in reversed(run) if word.end is not None), None),
                 run[0].speaker,
@@ -246,12 +246,8 @@ def from_words(words: Sequence[SpokenWord], **fields: Any) -> dict[str, Any]:
         )
         return from_turns(turns, **fields)
     spoken = [_word(word) for word in words]
-    text = _characters(fields.pop("text", None) or "") or _joined(word["text"] for word in spoken)
+    text = _characters(fields.pop("text", None) or "") or join_words(word["text"] for word in spoken)
     return {"status": "completed", "text": text, "words": spoken, **fields}
-
-
-def _joined(texts: Iterable[str | None]) -> str:
-    return join_words(text for text in texts if text)
 
 
 def _word(word: SpokenWord) -> dict[str, Any]:

@@ -236,7 +236,7 @@ def _whole(payload: dict[str, Any], rows: Mapping[str, list[dict[str, Any]]]) ->
         payload["words"] = [word for turn in payload["utterances"] for word in turn["words"]]
     if not payload.get("text"):
         texts = payload.get("utterances") or payload.get("words") or ()
-        payload["text"] = join_words(item["text"] for item in texts if item.get("text"))
+        payload["text"] = join_words(item.get("text") for item in texts)
     return payload
 
 
@@ -253,7 +253,7 @@ def _unshare(turn: dict[str, Any]) -> None:
 
 
 def _turn(words: list[dict[str, Any]]) -> dict[str, Any]:
-    text = join_words(word["text"] for word in words if word.get("text"))
+    text = join_words(word.get("text") for word in words)
     who: dict[str, Any] = {name: words[0][name] for name in ("speaker", "channel") if name in words[0]}
     return {"text": text, "start": words[0].get("start"), "end": words[-1].get("end"), **who, "words": words}
 

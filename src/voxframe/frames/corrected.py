@@ -166,10 +166,12 @@ def _turns_of(words: pa.Table, owner: Ints, schema: pa.Schema) -> pa.Table:
         values = words.take(pa.array(np.flatnonzero(owner == idx))).to_pydict()
         old = [t if o is None else o for t, o in zip(values["text"], values[TEXT_ORIGINAL.name], strict=True)]
         start, end = _extent_of(values["start_ms"], values["end_ms"])
-        text = _joined(values["text"])
+        text = join_words(values["text"])
         row = {name: values[name][0] for name in ("transcript_id", "speaker", "channel")}
         row |= {"utterance_idx": idx, "text": text, "start_ms": start, "end_ms": end, "word_count": count}
-        rows.append(row | {"first_word_idx": first, TEXT_ORIGINAL.name: _joined(old) if _joined(old) != text else None})
+        rows.append(
+            row | {"first_word_idx": first, TEXT_ORIGINAL.name: join_words(old) if join_words(old) != text else None}
+        )
     return pa.Table.from_pylist(rows, schema)
 
 
@@ -405,7 +407,7 @@ def _utterance_words(table: pa.Table, turns: TurnEdits, words: _Words) -> pa.Tab
 def _transcripts(table: pa.Table, turns: TurnEdits, before: pa.Table, words: _Words) -> pa.Table:
     table = with_original(table, "transcripts")
     old = table["text"][0].as_py()
-    texts = (_joined(words.old_texts), _joined(words.table["text"].to_pylist()))
+    texts = (join_words(words.old_texts), join_words(words.table["text"].to_pylist()))
     new = texts[1] if before.num_rows and old == texts[0] else old and _with_turns(old, turns)
     if new is None:
         new = texts[1]
@@ -448,12 +450,12 @@ def _passages(table: pa.Table, name: str, words: _Words) -> pa.Table:
         kept.append(n)
         if first is None:
             continue
-        old = _joined(words.old_texts[first : first + columns["word_count"][n]])
+        old = join_words(words.old_texts[first : first + columns["word_count"][n]])
         columns["first_word_idx"][n], columns["word_count"][n] = places[n]
         if n not in touched:
             continue
         values = words.table.take(pa.array(np.flatnonzero(now == n))).to_pydict()
-        if (text := _joined(values["text"])) != old:
+        if (text := join_words(values["text"])) != old:
             columns[TEXT_ORIGINAL.name][n] = columns[TEXT_ORIGINAL.name][n] or columns["text"][n]
             columns["text"][n] = text
             columns["confidence"][n] = None
@@ -463,10 +465,6 @@ def _passages(table: pa.Table, name: str, words: _Words) -> pa.Table:
         columns["speaker"][n] = speakers.pop() if len(speakers) == 1 else None
     passages = pa.table(columns, table.schema).take(pa.array(kept, pa.int64()))
     return _with(passages, **{f"{name[:-1]}_idx": np.arange(len(kept))})
-
-
-def _joined(texts: Sequence[str | None]) -> str:
-    return join_words(filter(None, texts))
 
 
 def _with(table: pa.Table, **columns: Any) -> pa.Table:

@@ -445,9 +445,7 @@ def derived_passages(words: pa.Table, name: str) -> pa.Table:
             changed = [texts[TEXT_ORIGINAL.name][place] for place in places]
             if any(text is not None for text in changed):
                 pairs = zip(changed, places, strict=True)
-                before = _text.join_words(
-                    filter(None, (texts["text"][at] if text is None else text for text, at in pairs))
-                )
+                before = _text.join_words(texts["text"][at] if text is None else text for text, at in pairs)
         originals.append(before)
         voices = {speakers[place] for place in places}
         rows.append(

@@ -84,7 +84,7 @@ def realign(words: Sequence[TurnWord], text: str, start: int | None = None, end:
 
 def original_text(words: Sequence[TurnWord]) -> str:
     """Return the text of words before they were corrected."""
-    return join_words(text for word in words if (text := word.text if word.original is None else word.original))
+    return join_words(word.text if word.original is None else word.original for word in words)
 
 
 def _tokens(words: Sequence[TurnWord], text: str) -> list[str]:
@@ -238,7 +238,7 @@ class Turn:
     def content(self) -> str | None:
         """Return its text."""
         if self.text is not None or self.reshaped:
-            return self.text or join_words(word.text for word in self.words if word.text)
+            return self.text or join_words(word.text for word in self.words)
         return self.was.text if self.was else None
 
     def original(self) -> str | None:

@@ -74,7 +74,7 @@ class Stream:
     @property
     def text(self) -> str:
         """The text of all finals so far."""
-        return join_words(final.text for final in self.finals if final.text)
+        return join_words(final.text for final in self.finals)
 
     @property
     def ended(self) -> bool:
