@@ -48,6 +48,16 @@ def test_the_code_shows_the_same_again(turns):
     assert len(timeline.selection) > 0
 
 
+def test_the_code_of_a_subclass_shows_the_widget_that_it_extends(turns):
+    """`.code` of a class of the user, which has a signature of its own, calls the class of voxframe."""
+
+    class Mine(Timeline):
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options)
+
+    assert Mine(turns, by="channel").code == Timeline(turns, by="channel").code
+
+
 def test_lanes_are_in_the_order_of_speaking_and_rows_sorted_in_them():
     """The first speaker is on top, rows without times are left out, and a null speaker has a lane."""
     df = spans(

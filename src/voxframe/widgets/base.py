@@ -126,11 +126,14 @@ class ScriptedWidget(anywidget.AnyWidget):
         more: Sequence[str] = (),
     ) -> str:
         """Return code that shows the widget again: its call, traits that have not their defaults, and its result."""
-        title = inspect.signature(type(self).__init__).parameters["title"].default
+        # Neither a subclass of the user nor the class that traitlets derives for every instance can be called so.
+        own = (cls for cls in type(self).__mro__ if cls.__module__.startswith("voxframe.") and "__init__" in vars(cls))
+        widget = next(own)
+        title = inspect.signature(vars(widget)["__init__"]).parameters["title"].default
         titled = [f"title={self.title!r}"] if title not in (None, self.title) else []
         described = "; ".join(f"{name} = {what}" for name, what in define.items())
         lines = [f"# Define first: {described}"] if define else []
-        call = f"voxframe.{type(self).__name__}({', '.join([*arguments, *titled])})"
+        call = f"voxframe.{widget.__name__}({', '.join([*arguments, *titled])})"
         values = {name: getattr(self, name) for name in traits}
         changed = [f"{variable}.{n} = {v!r}" for n, v in values.items() if v != self.traits()[n].default()]
         lines += ["import voxframe", "", f"{variable} = {call}", *changed, *more]
