@@ -16,9 +16,9 @@ from voxframe._text import join_words
 from voxframe.errors import MissingExtraError, ModelError, SettingsError
 from voxframe.voices.diarization import Diarization, find, labels_of, spans_of
 from voxframe_engine import JobFailed, analyses
-from voxframe_engine.speech import RATE, Samples, engines
+from voxframe_engine.speech import RATE, EngineOptions, RecognizedWord, Samples, engines
 from voxframe_engine.speech.audio import Audio, ChildAudio
-from voxframe_engine.speech.engines import Engine, EngineOptions, RecognizedWord, detect_language
+from voxframe_engine.speech.engines import Engine, detect_language
 from voxframe_engine.speech.vad import Segmenter, Stretch, Window, WindowPacker
 from voxframe_engine.text import Word, turns, utterance
 from voxframe_engine.text.formatting import (

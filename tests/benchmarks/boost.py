@@ -18,8 +18,7 @@ import jiwer
 import numpy as np
 
 from tests.benchmarks import labelled
-from voxframe_engine.speech import Samples
-from voxframe_engine.speech.engines import EngineOptions
+from voxframe_engine.speech import EngineOptions, Samples
 from voxframe_engine.speech.whisper import Whisper
 from voxframe_engine.transcription import run_job
 

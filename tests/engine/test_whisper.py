@@ -20,8 +20,7 @@ from tests.server.local_stream import LocalStream
 from voxframe.client import connect
 from voxframe.errors import MissingExtraError, SettingsError
 from voxframe_engine import JobFailed
-from voxframe_engine.speech import engines
-from voxframe_engine.speech.engines import EngineOptions, RecognizedWord
+from voxframe_engine.speech import EngineOptions, RecognizedWord, engines
 from voxframe_engine.speech.whisper import Whisper, fit_into
 from voxframe_engine.transcription import run_job
 

@@ -17,9 +17,8 @@ from faster_whisper import WhisperModel
 from voxframe import models
 from voxframe.errors import SettingsError
 from voxframe_engine import JobFailed
-from voxframe_engine.speech import RATE, engines, whisper
+from voxframe_engine.speech import RATE, EngineOptions, engines, whisper
 from voxframe_engine.speech.audio import Audio
-from voxframe_engine.speech.engines import EngineOptions
 from voxframe_engine.speech.whisper import Whisper
 from voxframe_engine.transcription import run_job
 

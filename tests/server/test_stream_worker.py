@@ -10,7 +10,7 @@ from tests.benchmarks.streaming import decoded
 from tests.server.local_stream import RATE, LocalStream
 
 import voxframe
-from voxframe_engine.speech.engines import RecognizedWord
+from voxframe_engine.speech import RecognizedWord
 from voxframe_server import realtime
 
 QUIET = np.zeros(RATE, np.int16)

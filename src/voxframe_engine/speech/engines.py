@@ -21,6 +21,7 @@ from voxframe.errors import SettingsError
 from voxframe.models import WITHOUT_SPEECH
 from voxframe.settings import plugin, plugins
 from voxframe_engine import JobFailed
+from voxframe_engine.speech import DEFAULT_OPTIONS, EngineOptions, RecognizedWord
 
 if TYPE_CHECKING:  # the server process handles no samples, and starts faster without numpy
     import numpy as np
@@ -31,42 +32,6 @@ if TYPE_CHECKING:  # the server process handles no samples, and starts faster wi
 #: Engine of a server that was started without `--engine`.
 DEFAULT = "whisper"
 _log = logging.getLogger("voxframe_engine")
-
-
-class RecognizedWord(NamedTuple):
-    """A word recognized by an engine.
-
-    Attributes:
-        text: The word, with its punctuation if the engine writes it.
-        start_ms: Start time, in ms of the samples.
-        end_ms: End time.
-        confidence: 0 to 1.
-    """
-
-    text: str
-    start_ms: int
-    end_ms: int
-    confidence: float
-
-
-class EngineOptions(NamedTuple):
-    """Options of a job for its engine.
-
-    Attributes:
-        model: Directory or name of the model. None (default): the engine's own.
-        language: Language code of the speech. None (default): unknown, to be detected (see `Engine`).
-        boost: Words and phrases to expect.
-        boost_param: Strength of the boost: "low", "default" or "high".
-    """
-
-    model: str | None = None
-    language: str | None = None
-    boost: tuple[str, ...] = ()
-    boost_param: str = "default"
-
-
-#: Options of a job that requests nothing in particular.
-DEFAULT_OPTIONS = EngineOptions()
 
 
 class Engine(Protocol):
@@ -98,7 +63,7 @@ class Engine(Protocol):
     model: ClassVar[str]
     languages: ClassVar[frozenset[str]]
 
-    def __init__(self, options: EngineOptions = ..., /) -> None: ...
+    def __init__(self, options: EngineOptions = DEFAULT_OPTIONS, /) -> None: ...
 
     def transcribe(self, samples: NDArray[np.int16]) -> list[RecognizedWord]:
         """Return the words of one stretch of speech (mono, 16 kHz, at most 30 s). No state may remain after it."""

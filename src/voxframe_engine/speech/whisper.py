@@ -43,8 +43,7 @@ from voxframe.errors import MissingExtraError, ModelError, SettingsError
 from voxframe.options import LANGUAGE_CODES
 from voxframe.settings import cores
 from voxframe_engine import JobFailed
-from voxframe_engine.speech import RATE
-from voxframe_engine.speech.engines import DEFAULT_OPTIONS, EngineOptions, RecognizedWord
+from voxframe_engine.speech import DEFAULT_OPTIONS, RATE, EngineOptions, RecognizedWord
 
 if TYPE_CHECKING:
     from faster_whisper import WhisperModel

@@ -23,8 +23,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from voxframe_engine.child_process import end_with_parent, limit_this_process
-from voxframe_engine.speech import engines
-from voxframe_engine.speech.engines import EngineOptions
+from voxframe_engine.speech import EngineOptions, engines
 from voxframe_server import realtime
 
 _log = logging.getLogger("voxframe_server")

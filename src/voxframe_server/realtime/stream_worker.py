@@ -19,9 +19,8 @@ from typing import Any
 import orjson
 
 from voxframe_engine.child_process import end_with_parent, limit_this_process
-from voxframe_engine.speech import RATE, Samples, engines
+from voxframe_engine.speech import RATE, RecognizedWord, Samples, engines
 from voxframe_engine.speech.audio import StreamDecoder
-from voxframe_engine.speech.engines import RecognizedWord
 from voxframe_engine.speech.vad import Stretch, UtteranceDetector
 from voxframe_engine.text import Word
 from voxframe_engine.text.formatting import (
