@@ -7,6 +7,7 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from html import escape
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
@@ -399,6 +400,22 @@ _SECRET = re.compile(
     r"|hdnts|hdnea)=)[^&;#\s'\"<>]+",
     re.IGNORECASE,
 )
+
+
+def moment_of(text: object) -> datetime | None:
+    """Return a time from ISO 8601 text, in UTC and as UTC if it has no offset; None if it is not a time.
+
+    Example:
+        >>> moment_of("2024-03-11T09:30:00+02:00").hour, moment_of("soon")
+        (7, None)
+    """
+    if not isinstance(text, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (OverflowError, ValueError):  # an offset can lead out of the years 1 to 9999
+        return None
 
 
 def masked(text: str) -> str:

@@ -134,17 +134,14 @@ def _embedded(settings: Settings) -> Settings:
             settings.data_dir / "service" / "notice-shown",
         )
         return shared
-    from voxframe.client.embedded import launch
+    from voxframe.client.embedded import launch, settings_of
 
     service = launch(settings)
     _notice(
         f"voxframe: no service is configured; using the embedded server (data in {settings.data_dir}). "
         "For another service, give connect(base_url=..., api_key=...).\n"
     )
-    resolved = resolve(service.base_url, service.base_url, settings.llm_prefix, service.api_key, settings.data_dir)
-    return dataclasses.replace(
-        settings, base_url=resolved.base_url, stream_url=resolved.stream_url, api_key=resolved.api_key
-    )
+    return settings_of(service.base_url, service.api_key, settings)
 
 
 def _notice(line: str, marker: Path | None = None) -> None:

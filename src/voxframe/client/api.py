@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar, overload
 from urllib.parse import parse_qsl, quote, urlsplit
 
-from voxframe._text import masked
+from voxframe._text import masked, moment_of
 from voxframe.client.http import Transport, advised
 from voxframe.client.response import (
     HTTPResponse,
@@ -20,7 +20,6 @@ from voxframe.client.response import (
     as_float,
     as_int,
     as_list,
-    as_moment,
     as_path,
     as_text,
     clean,
@@ -277,8 +276,8 @@ def transcript_page(response: HTTPResponse) -> TranscriptPage:
             TranscriptItem(
                 id=identifier,
                 status=as_text(item.get("status")),
-                created=as_moment(item.get("created")),
-                completed=as_moment(item.get("completed")),
+                created=moment_of(item.get("created")),
+                completed=moment_of(item.get("completed")),
                 audio_url=as_text(item.get("audio_url")),
                 error=as_text(item.get("error")),
                 resource_url=as_text(item.get("resource_url")),

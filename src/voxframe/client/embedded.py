@@ -10,7 +10,7 @@ import sys
 import threading
 import warnings
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
@@ -140,6 +140,11 @@ def has_ended(url: str) -> bool:
 def share(base_url: str, file: ServerFile) -> None:
     """Remember that a URL belongs to an embedded server that other processes use too."""
     _shared[base_url] = file
+
+
+def settings_of(base_url: str, key: Secret, settings: Settings) -> Settings:
+    """Return settings with the URLs and the key of a server on this machine."""
+    return replace(settings, base_url=base_url, stream_url=base_url.replace("http", "ws", 1), api_key=key)
 
 
 def check_installed() -> None:

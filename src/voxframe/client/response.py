@@ -263,17 +263,6 @@ def as_list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def as_moment(value: object) -> datetime | None:
-    """Return a UTC datetime from ISO text, or None."""
-    if not isinstance(value, str):
-        return None
-    try:
-        moment = datetime.fromisoformat(value)
-        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):  # OverflowError: the year 0 or 10000 in UTC
-        return None
-
-
 def parse_retry_after(value: str | None) -> float | None:
     """Return the seconds in a Retry-After header, given as a number or a date; None if it is unusable.
 

@@ -6,7 +6,6 @@ per data directory. It ends when it has had nothing to do for a while. Both kind
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import signal
 import subprocess
@@ -18,7 +17,7 @@ from voxframe._shared_files import ServerFile, ServerRecord, choices_of
 from voxframe.client import embedded
 from voxframe.client.client import Client
 from voxframe.errors import ServiceError, ServiceUnreachableError
-from voxframe.settings import Secret, Settings, resolve
+from voxframe.settings import Secret, Settings
 
 #: Seconds without a request and without an unfinished job after which the server ends.
 IDLE_S = 600.0
@@ -86,13 +85,8 @@ def _client(record: ServerRecord, file: ServerFile, settings: Settings) -> Clien
             f"cannot read the key of the running server, {file.key_file} ({error.strerror}); `voxframe server stop` "
             "ends the server, and the next command starts one with a new key"
         ) from error
-    resolved = resolve(record.base_url, record.base_url, settings.llm_prefix, key, settings.data_dir)
     embedded.share(record.base_url, file)
-    return Client(
-        dataclasses.replace(
-            settings, base_url=resolved.base_url, stream_url=resolved.stream_url, api_key=resolved.api_key
-        )
-    )
+    return Client(embedded.settings_of(record.base_url, key, settings))
 
 
 def _count(client: Client, state: str) -> int:

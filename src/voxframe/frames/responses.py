@@ -5,12 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import orjson
 import pyarrow as pa
 
+from voxframe._text import moment_of
 from voxframe.errors import PayloadError, PayloadWarning, caller
 from voxframe.frames.json_lists import Misfit, elements, extra_text, json_text, unknown, unknown_of_item, whole_pairs
 from voxframe.frames.layout import shape
@@ -174,7 +175,7 @@ def stream_table(source: Messages) -> pa.Table:
     rows = []
     for session_id, idx, message, decoded in _each(source):
         row = {name: message.get(path) for name, path in _WIRE.items()}
-        created = _moment(row["created"])
+        created = moment_of(row["created"])
         extra = unknown(decoded, _SHAPE)
         if row["created"] is not None and created is None:
             extra["created"] = row["created"]
@@ -230,17 +231,6 @@ def _each(source: Messages) -> Iterator[tuple[str | None, int, dict[str, Any], d
 def _plain(raw: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     clean, decoded = repair_payload(raw, _SHAPE)
     return orjson.loads(clean), decoded
-
-
-def _moment(text: str | None) -> datetime | None:
-    """Parse ISO 8601 text, as UTC if it has no offset; None if it is not a time."""
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except (OverflowError, ValueError):  # an offset can lead out of the years 1 to 9999
-        return None
 
 
 def _table(kind: Table, rows: list[dict[str, Any]]) -> pa.Table:

@@ -15,8 +15,9 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from voxframe._text import moment_of
 from voxframe.client.async_bridge import keep_loop_awake
-from voxframe.client.response import as_bool, as_float, as_int, as_list, as_moment, as_text, parse_json
+from voxframe.client.response import as_bool, as_float, as_int, as_list, as_text, parse_json
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class SessionBegins(Message):
     @property
     def expires_at(self) -> datetime | None:
         """Latest end of the session, UTC."""
-        return as_moment(self.raw.get("expires_at"))
+        return moment_of(self.raw.get("expires_at"))
 
 
 class _Text(Message):
@@ -94,7 +95,7 @@ class _Text(Message):
     @property
     def created(self) -> datetime | None:
         """Time of creation at the service, UTC."""
-        return as_moment(self.raw.get("created"))
+        return moment_of(self.raw.get("created"))
 
     @cached_property
     def words(self) -> list[StreamWord]:
