@@ -134,6 +134,8 @@ def _of_loaders(name: str, columns: dict[str, Values], recordings: Mapping[str, 
 
 def _names(ids: Values, recordings: Mapping[str, str]) -> Values:
     """Return the name of the recording of each id."""
+    if not len(ids):  # most tables of a transcript have no rows
+        return pa.nulls(0, TEXT)
     encoded = (ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids).dictionary_encode()
     names = pa.array([recordings.get(transcript_id, transcript_id) for transcript_id in encoded.dictionary.to_pylist()])
     return names.cast(TEXT).take(encoded.indices)
