@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import av
 import numpy as np
@@ -289,10 +289,8 @@ class StreamDecoder:
     """
 
     def __init__(self, rate: int, encoding: str) -> None:
-        codec = av.CodecContext.create(encoding, "r")
-        assert isinstance(codec, av.AudioCodecContext)
-        codec.sample_rate, codec.layout = rate, "mono"
-        self._codec = codec
+        self._codec = cast("av.AudioCodecContext", av.CodecContext.create(encoding, "r"))
+        self._codec.sample_rate, self._codec.layout = rate, "mono"
         self._resampler = av.AudioResampler(format="s16", layout="mono", rate=RATE)
 
     def samples(self, data: bytes) -> Samples:
