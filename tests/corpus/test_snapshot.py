@@ -51,6 +51,16 @@ def test_a_snapshot_equals_the_corpus(corpus: voxframe.Corpus) -> None:
     assert "Changed." not in set(corpus.snapshots.open(1).table("words")["text"])
 
 
+def test_no_transcripts_give_no_rows(corpus: voxframe.Corpus) -> None:
+    """An empty list of ids selects nothing, with metadata and without, and the columns are there."""
+    _fill(corpus, 1)
+    sealed = corpus.snapshots.create(progress=False)
+    for metadata in False, True:
+        none = sealed.table("words", [], metadata=metadata)
+        assert none.empty
+        assert [*none.columns] == [*sealed.table("words", metadata=metadata).columns]
+
+
 def test_the_manifest_describes_the_files(corpus: voxframe.Corpus) -> None:
     """Schema version, counts and hashes are those of the files; a row group has 32 transcripts."""
     _fill(corpus, 34)

@@ -107,7 +107,7 @@ class Snapshot:
             return self._rows(name, data, selected, columns, where)
         about = self._about()
         if selected is not None:
-            about = about.filter(pc.field("transcript_id").isin(selected))
+            about = about.filter(pc.field("transcript_id").isin(pa.array(selected, pa.string())))
         return with_metadata(
             lambda ids, columns, where: self._rows(name, data, ids, columns, where),
             name,
@@ -178,7 +178,7 @@ class Snapshot:
         try:
             condition = conditions.expression(name, where)
             if ids is not None:
-                among = pc.field("transcript_id").isin(list(ids))
+                among = pc.field("transcript_id").isin(pa.array(ids, pa.string()))
                 condition = among if condition is None else among & condition
             names = conditions.checked_columns(name, columns)
             rows = data.to_table(columns=names, filter=conditions.checked(name, condition))
