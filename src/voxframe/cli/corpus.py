@@ -239,6 +239,7 @@ def summarize(
         format_ (TEXT): Form of the result, such as 'one sentence'.
         refresh: Repeat earlier requests (charged again).
         lost: Repeat requests with a lost response (may be charged twice).
+        json_: Print one JSON object with text, replies and ids.
 
     Examples:
       voxframe summarize --corpus calls --format 'bullet points'
@@ -380,6 +381,7 @@ def export(
         escape_formulas: Put an apostrophe before texts that a spreadsheet would run as a formula; CSV only.
         license_ (NAME): Licence of the data, for the data card.
         overwrite: Replace an existing file, or an exported directory without edited files.
+        json_: Print one JSON object with the files and the values not represented.
 
     Formats:
       {TABLE_FORMATS}
@@ -475,6 +477,7 @@ def snapshot(
     Args:
         list_: List the versions instead of creating one.
         verify (N): Verify a version (default: the latest) instead of creating one.
+        json_: Print the manifest as a JSON object; with --list, one per line.
 
     Examples:
       voxframe snapshot --corpus calls

@@ -49,6 +49,7 @@ def doctor(
     Args:
         rebuild_ledger: First rebuild the catalog of the corpus from what is recorded, and from the notes of payloads.
         verify: Read every file of the corpus: payloads, tables, records, catalog and indexes.
+        json_: Print one JSON object per check.
 
     Exit status: 0 every check passed; 1 a check failed
     """

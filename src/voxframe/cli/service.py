@@ -148,6 +148,7 @@ def submit(
         failed: Submit failed jobs again.
         uncertain: Submit uncertain jobs again: the service may have them, and may charge twice.
         concurrency (N): Maximum number of concurrent submissions.
+        json_: Print one JSON object with the counts.
 
     Examples:
       voxframe submit 'recordings/**/*.mp3' --corpus calls --plan
@@ -188,6 +189,7 @@ def sync(*, corpus: CorpusOption = None, wait: bool = False, adopt: bool = False
     Args:
         wait: Wait until every submitted job has finished.
         adopt: Also fetch every other transcript of this API key.
+        json_: Print one JSON object with the counts.
 
     Exit status: 0 success; 1 a job failed or is uncertain; 130 Ctrl-C
     """
@@ -236,6 +238,7 @@ def options(name: str | None = None, *, json_: JsonOption = False) -> None:
 
     Args:
         name (NAME): Option to explain, such as language_code.
+        json_: Print one JSON object per option or value.
     """
     table = describe("options") if name is None else describe_option(name)
     if not json_:
@@ -305,6 +308,7 @@ def stream(
         sample_rate (HZ): Sample rate of raw samples or the microphone.
         word_boost (WORD): Expected word.
         fast: Send a recording faster than it plays.
+        json_: Print one JSON object per message, as received.
 
     Examples:
       voxframe stream                          the microphone, until Ctrl-C; needs voxframe[mic]
