@@ -269,3 +269,22 @@ def _scalar(value: object) -> object:
 def speaker_label(value: Any) -> Any:
     """Return the label of a speaker; a whole number is the label of its digits."""
     return str(int(value)) if isinstance(value, numbers.Integral) and not isinstance(value, bool) else value
+
+
+def checked_text(value: object, description: str, longest: int) -> str | None:
+    """Return a name or a corrected text with single spaces between words. None stays None."""
+    if value is None:
+        return None
+    text = " ".join(value.split()) if isinstance(value, str) else ""
+    if not text or len(text) > longest or any("\ud800" <= c <= "\udfff" for c in text):
+        raise OptionError(
+            f"{description} must be text of 1 to {longest:,} characters, or None to remove it, got {value!r:.100}"
+        )
+    return text
+
+
+def checked_mapping(value: object, description: str, example: str) -> dict[Any, Any]:
+    """Return a mapping of names or texts as a dict."""
+    if not isinstance(value, Mapping):
+        raise OptionError(f"{description} must be a dict, such as {example}, got {shown(value)}")
+    return dict(value)

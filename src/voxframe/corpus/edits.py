@@ -21,11 +21,11 @@ import pandas as pd
 from voxframe._arrow import TEXT
 from voxframe.client.response import is_unicode
 from voxframe.corpus.archive import Archive, in_session
-from voxframe.corpus.people import checked_mapping, checked_text, stale_names
+from voxframe.corpus.people import stale_names
 from voxframe.errors import OptionError
 from voxframe.frames.corrected import Corrected, correct_tables, speakers_edit
 from voxframe.frames.turn_edits import Edit, Turn, TurnEdits
-from voxframe.validators import Integer, checked, shown, speaker_label
+from voxframe.validators import Integer, checked, checked_mapping, checked_text, shown, speaker_label
 
 _TURN = ("the text of a turn", 1_000_000)  # description and maximum number of characters
 _SPEAKER = ("the label of a speaker", 200)

@@ -28,7 +28,7 @@ from voxframe.corpus.metadata import metadata_table
 from voxframe.errors import CorpusError, OptionError
 from voxframe.frames import to_pandas
 from voxframe.schema import SPEAKER_NAME
-from voxframe.validators import shown
+from voxframe.validators import checked_text, shown
 
 
 def valid_names(archive: Archive) -> dict[str, SpeakerNames]:
@@ -351,22 +351,3 @@ def _by_name(table: pd.DataFrame, people: Assignment) -> list[tuple[str, str, st
     return [
         (i, who, name if people is None else people[name]) for i, who, name in rows if people is None or name in people
     ]
-
-
-def checked_text(value: object, description: str, longest: int) -> str | None:
-    """Return a name or a corrected text with single spaces between words. None stays None."""
-    if value is None:
-        return None
-    text = " ".join(value.split()) if isinstance(value, str) else ""
-    if not text or len(text) > longest or any("\ud800" <= c <= "\udfff" for c in text):
-        raise OptionError(
-            f"{description} must be text of 1 to {longest:,} characters, or None to remove it, got {value!r:.100}"
-        )
-    return text
-
-
-def checked_mapping(value: object, description: str, example: str) -> dict[Any, Any]:
-    """Return a mapping of names or texts as a dict."""
-    if not isinstance(value, Mapping):
-        raise OptionError(f"{description} must be a dict, such as {example}, got {shown(value)}")
-    return dict(value)

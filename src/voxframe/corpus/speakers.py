@@ -27,8 +27,6 @@ from voxframe.corpus.people import (
     Assignment,
     all_people,
     assign_people,
-    checked_mapping,
-    checked_text,
     original_turns,
     people_table,
     turns_to_name,
@@ -40,7 +38,7 @@ from voxframe.errors import AudioError, AudioNotFoundError, CorpusWarning, Optio
 from voxframe.formats import SUFFIXES
 from voxframe.frames import to_pandas
 from voxframe.options import MAX_SPEAKERS
-from voxframe.validators import Boolean, Integer, Number, checked, speaker_label
+from voxframe.validators import Boolean, Integer, Number, checked, checked_mapping, checked_text, speaker_label
 from voxframe.voices import diarization
 from voxframe.voices.diarization import SIZE
 
