@@ -286,7 +286,7 @@ def page() -> str:
     lines = [
         "# Data dictionary",
         "",
-        "Written by `python -m voxframe.dictionary` from `src/voxframe/schema.py` and itself; change it there.",
+        "Written by `python -m voxframe.dictionary`; its texts are in `schema.py` and `dictionary.py` of `voxframe`.",
         f"This is schema version {SCHEMA_VERSION}. `voxframe.describe()` shows the same in Python.",
         "",
         "- dtypes: those of pandas; NaN, NA and NaT are null",

@@ -3,7 +3,7 @@
 `<xx>` is derived from the file name, so that no folder becomes large. A file is the compressed payload, followed by a
 small zstd skippable frame that decompressors ignore. This frame holds the transcript id, a hash of the compressed
 payload, and the record of the submission, if there is one. `corpus.analyze` adds its results in a skippable frame
-between the two. Files directly in `raw/` are read as well.
+between the two. Files directly in `raw/` are read as well. `opened` opens any file of a corpus, with a limit of size.
 """
 
 from __future__ import annotations
