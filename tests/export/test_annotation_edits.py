@@ -221,6 +221,10 @@ def test_label_studio_and_back(words: pd.DataFrame, tmp_path: Path) -> None:
     with_relation[0]["annotations"][0]["result"].append(relation)
     path.write_text(json.dumps(with_relation))
     assert _changes(export.read_edits(words, path), "text") == [["text", "So we met in Zürich."]]
+    del with_relation[0]["annotations"][0]["result"]  # nothing was annotated
+    path.write_text(json.dumps(with_relation))
+    deleted = [["deleted", turn] for turn in words["utterance_idx"].unique()]  # every turn of the transcript
+    assert _changes(export.read_edits(words, path), "utterance_idx") == deleted
     with pytest.raises(PayloadError, match="no task has the transcript_id 'u'"):
         export.read_edits(both[both["transcript_id"] == "u"], path)
     path.write_text(json.dumps(tasks))

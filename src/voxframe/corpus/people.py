@@ -1,4 +1,4 @@
-"""Who the speakers are: the names in the column `speaker_name`, and people across transcripts as the column `person`.
+"""Names of speakers, as the column `speaker_name`, and people across transcripts, as the column `person`.
 
 A name of a single turn applies as long as the turn keeps its start and text in the payload. That of a turn that a
 correction has split off applies as long as this turn exists. The catalog holds every change, so that changes can be

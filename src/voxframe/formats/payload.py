@@ -1,4 +1,4 @@
-"""What all readers share: payloads of the interface from words and turns, and names of speakers before the text.
+"""Payloads of the interface from words and turns, for all readers; and names of speakers that stand before the text.
 
 Values that a format does not have are null.
 """

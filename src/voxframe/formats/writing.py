@@ -1,4 +1,4 @@
-"""What all writers share: pieces of speech with speaker, text and times, and the count of what a format cannot hold."""
+"""Pieces of speech with speaker, text and times, for all writers; and counts of values that a format cannot hold."""
 
 from __future__ import annotations
 

@@ -215,11 +215,9 @@ def concat_tables(tables: Sequence[pa.Table], name: str) -> pa.Table:
 def _kinds(name: str) -> Mapping[str, tuple[Converter, pa.DataType]]:
     """Return how each column of a table is converted, and its type. Further columns are text."""
     kinds: dict[str, tuple[Converter, pa.DataType]] = defaultdict(lambda: (_strings, STRING))
-    converters: dict[pa.DataType, Converter] = {STRING: _strings, FLOAT: _numbers, TIMESTAMP: _times, BOOL: _booleans}
-    converters_of_integers: dict[bool, Converter] = {True: _nullable_integers, False: _numbers}
     for column in CORPUS_TABLES[name].columns:
-        convert = converters_of_integers[column.nullable] if column.type == INT else converters[column.type]
-        kinds[column.name] = convert, column.type
+        is_plain = column.type == INT and not column.nullable
+        kinds[column.name] = _numbers if is_plain else _CONVERTERS[column.type], column.type
     return kinds
 
 
@@ -330,3 +328,13 @@ def _apart(values: Any, columns: Sequence[Values]) -> Iterator[Any]:
 def _copies(values: Any, columns: Sequence[Values]) -> Iterator[Any]:
     """Like `_apart`, but copies each part, so that keeping one table does not keep the memory of all the others."""
     return (part.copy() for part in _apart(values, columns))
+
+
+#: Conversion of each type of column; integers without nulls are plain numbers.
+_CONVERTERS: Mapping[pa.DataType, Converter] = {
+    STRING: _strings,
+    FLOAT: _numbers,
+    INT: _nullable_integers,
+    BOOL: _booleans,
+    TIMESTAMP: _times,
+}
